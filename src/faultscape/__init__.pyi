@@ -23,12 +23,14 @@ from .stages.collect.options import WebImages as WebImages
 from .stages.measure.options import Choices as Choices
 from .stages.measure.options import FileRules as FileRules
 from .stages.measure.options import ScoreFolders as ScoreFolders
+from .stages.measure.options import StudyPart as StudyPart
 from .stages.predict.options import Hardware as Hardware
 from .stages.predict.options import Shown as Shown
 from .stages.select.options import ClassifierRules as ClassifierRules
 from .stages.select.options import MapRules as MapRules
 from .stages.select.options import Sampling as Sampling
 from .verbs import label as label
+from .verbs import stress as stress
 from .verbs.collect import collect as collect
 from .verbs.compare import compare as compare
 from .verbs.demo import demo as demo

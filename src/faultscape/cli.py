@@ -35,12 +35,16 @@ VERBS = (
     "plan",
     "measure",
     "report",
+    "stress",
     "run",
     "status",
     "show",
     "demo",
 )
-_LABEL = {"export": "export", "import": "import_", "remove": "remove"}  # those of label, and their functions
+GROUPS = {  # verbs of several lines: the name of each, and its function
+    "label": {"export": "export", "import": "import_", "remove": "remove"},
+    "stress": {"corrupt": "corrupt", "holdout": "holdout"},
+}
 _NAMED = ("--anomaly", "--confidence", "--doubt", "--probabilities")  # options that take NAME=FOLDER words
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _SHORT = {"-o": "--output"}  # the one short form, the same in every verb
@@ -60,14 +64,14 @@ def build(words: Sequence[str] = ()) -> cyclopts.App:
         group_parameters=cyclopts.Group("Parameters", validator=_check_words, sort_key=0),
     )
     listed = not words or words[0] not in VERBS  # else nobody sees the lines of the other verbs
-    if not listed and (name := _LABEL.get("".join(words[1:2]), "") if words[0] == "label" else words[0]):
+    if not listed and (name := GROUPS[words[0]].get("".join(words[1:2]), "") if words[0] in GROUPS else words[0]):
         _prepare_help(getattr(importlib.import_module(f"faultscape.verbs.{words[0]}"), name))
     for place, verb in enumerate(VERBS):
-        if verb == "label":
+        if verb in GROUPS:
             group = cyclopts.App(name=verb, help=help_line(verb), sort_key=place)
-            for name, function in _LABEL.items():
+            for name, function in GROUPS[verb].items():
                 line = None if words[1:2] == [name] else help_line(verb, function)
-                group.command(f"faultscape.verbs.label:{function}", name=name, help=line)
+                group.command(f"faultscape.verbs.{verb}:{function}", name=name, help=line)
             app.command(group)
         else:
             app.command(
@@ -292,18 +296,19 @@ def _unknown(words: list[str]) -> str:
     """Return what to say of a line whose verb there is not, with the verb that was meant and all there are.
 
     >>> _unknown(["selct", "study"])
-    "there is no verb 'selct'. Did you mean 'select'? There are collect, predict, compare, scale, select, label, rank, plan, measure, report, run, status, show, demo"
+    "there is no verb 'selct'. Did you mean 'select'? There are collect, predict, compare, scale, select, label, rank, plan, measure, report, stress, run, status, show, demo"
     >>> _unknown(["import"])[:54]
     "there is no verb 'import'. Did you mean 'label import'"
     >>> _unknown(["label", "exprot"])
     "there is no 'label exprot'. Did you mean 'export'? There are export, import, remove"
     """
     first, *rest = words
-    if first == "label" and rest:
-        return f"there is no 'label {rest[0]}'.{closest(rest[0], tuple(_LABEL))} There are {', '.join(_LABEL)}"
+    if first in GROUPS and rest:
+        return f"there is no '{first} {rest[0]}'.{closest(rest[0], tuple(GROUPS[first]))} There are {', '.join(GROUPS[first])}"
     known = f" There are {', '.join(VERBS)}"
-    if near := closest(first, tuple(_LABEL)).replace("mean '", "mean 'label "):
-        return f"there is no verb {first!r}.{near}{known}"
+    for verb, names in GROUPS.items():
+        if near := closest(first, tuple(names)).replace("mean '", f"mean '{verb} "):
+            return f"there is no verb {first!r}.{near}{known}"
     return f"there is no verb {first!r}.{closest(first, VERBS)}{known}"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from faultscape.cli import VERBS, build
+from faultscape.cli import GROUPS, VERBS, build
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -77,11 +77,11 @@ def test_every_verb_has_a_page_that_the_index_names() -> None:
 
 def commands() -> list[tuple[str, list[str], list[list[str]]]]:
     """Every command of the command line: its words, its arguments, and its options, each with all its spellings."""
-    from faultscape.cli import _LABEL, _SHORT
+    from faultscape.cli import _SHORT
 
     found = []
     for verb in VERBS:
-        for words in [(verb, name) for name in _LABEL] if verb == "label" else [(verb,)]:
+        for words in [(verb, name) for name in GROUPS[verb]] if verb in GROUPS else [(verb,)]:
             app = build(words)  # options are read when their verb is named
             for word in words:
                 app = app[word]

@@ -15,7 +15,7 @@ import pytest
 
 import faultscape as fs
 import made
-from faultscape.cli import VERBS, help_line, main, unwrapped
+from faultscape.cli import GROUPS, VERBS, help_line, main, unwrapped
 from refusals import refused_line
 
 
@@ -217,7 +217,9 @@ def test_help_is_quick_and_names_every_verb_and_option(capsys: pytest.CaptureFix
     assert subprocess.run([sys.executable, "-c", words], check=True, capture_output=True, text=True).stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("words", [*([v] for v in VERBS if v != "label"), ["label", "export"], ["label", "import"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [*([v] for v in VERBS if v not in GROUPS), *([v, name] for v in GROUPS for name in GROUPS[v])], ids=" ".join
+)
 def test_help_says_no_default_of_a_flag_that_is_off(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*words, "--help"]) == 0
     out = " ".join(capsys.readouterr().out.replace("│", " ").split())
@@ -237,7 +239,8 @@ def test_the_terminal_breaks_the_lines_of_help_not_the_docstring(capsys: pytest.
 
 
 @pytest.mark.parametrize(
-    ("verb", "function"), [*((v, v) for v in VERBS if v != "label"), ("label", "export"), ("label", "import_")]
+    ("verb", "function"),
+    [*((v, v) for v in VERBS if v not in GROUPS), *((v, function) for v in GROUPS for function in GROUPS[v].values())],
 )
 def test_the_line_of_a_verb_is_read_without_importing_it_and_is_that_of_its_docstring(verb: str, function: str) -> None:
     document = getattr(import_module(f"faultscape.verbs.{verb}"), function).__doc__

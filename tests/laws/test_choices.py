@@ -12,7 +12,7 @@ import pytest
 
 import faultscape as fs
 from faultscape import choices
-from faultscape.cli import VERBS, build, main
+from faultscape.cli import GROUPS, VERBS, build, main
 from faultscape.comparison import semantic_distances
 from faultscape.comparison.distance_definitions import KINDS
 from faultscape.corpus.web.apis import APIS
@@ -36,7 +36,7 @@ def values_of(hint: Any) -> tuple[Any, ...]:
     return tuple(word for one in (hint, *get_args(hint)) if get_origin(one) is Literal for word in get_args(one))
 
 
-@pytest.mark.parametrize("verb", [v for v in VERBS if v != "label"])
+@pytest.mark.parametrize("verb", [v for v in VERBS if v not in GROUPS])
 def test_the_command_line_refuses_another_value_and_names_all(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     for argument in build((verb, "--help"))[verb].assemble_argument_collection():
         if values := values_of(argument.hint):

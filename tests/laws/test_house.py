@@ -16,7 +16,7 @@ import pytest
 
 import faultscape
 import faultscape as fs
-from faultscape.cli import VERBS, build, main
+from faultscape.cli import GROUPS, VERBS, build, main
 from faultscape.engine import find
 from faultscape.stages.given_options import options_of
 
@@ -110,7 +110,7 @@ def test_every_public_name_is_there_in_a_fresh_process() -> None:
             assert not (inside / f"{name}.py").exists() or f"from . import {name} as" in own.read_text(), f"{stub}: {name}"
 
 
-@pytest.mark.parametrize("verb", [v for v in VERBS if v != "label"])
+@pytest.mark.parametrize("verb", [v for v in VERBS if v not in GROUPS])
 def test_no_option_takes_an_empty_word(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = build((verb, "--help"))[verb].assemble_argument_collection()
     texts = [a.name for a in arguments if a.field_info.kind is inspect.Parameter.KEYWORD_ONLY and "str" in str(a.hint)]
@@ -137,7 +137,7 @@ def test_verbs_are_thin() -> None:
         assert not others or path.stem in {"run", "demo"}, path.stem
 
 
-@pytest.mark.parametrize("verb", [v for v in VERBS if v != "label"])
+@pytest.mark.parametrize("verb", [v for v in VERBS if v not in GROUPS])
 def test_a_verb_has_fifteen_parameters_of_its_own_at_most_and_help_shows_the_others_in_panels(verb: str) -> None:
     app = build((verb, "--help"))[verb]
     function = app.default_command
@@ -162,7 +162,7 @@ def test_no_file_is_named_by_a_participle() -> None:
     assert [p.name for p in FILES if p.stem not in nouns and p.stem.endswith(("ing", "ed"))] == []
 
 
-@pytest.mark.parametrize("verb", [v for v in VERBS if v != "label"])
+@pytest.mark.parametrize("verb", [v for v in VERBS if v not in GROUPS])
 def test_the_help_of_a_verb_loads_no_library(verb: str) -> None:
     words = f"import sys; from faultscape.cli import build; build([{verb!r}, '--help'])[{verb!r}].assemble_argument_collection(); import faultscape.verbs.{verb}"
     assert loaded_by(words) == []

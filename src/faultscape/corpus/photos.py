@@ -1,22 +1,25 @@
-"""Open a picture wherever the corpus has it: a file, an object of a store, a row of a Parquet file.
+"""Open a picture wherever the corpus has it: a file, an object of a store, a row of a Parquet file, or a recipe by which it is made of another.
 
 Conventions: RGB as in `pictures`. The digest of an image is the SHA-256 of its bytes, or for an object ``etag:...`` (where the store has none, ``changed:...``): then
 its bytes are not read when it is collected, only their beginning, and their SHA-256 is taken when a network reads it. A picture that is not the
-one that was collected is an ImageError, never read in silence.
+one that was collected is an ImageError, never read in silence. The bytes of a made image are a PNG of it; its digest is that of its recipe.
 """
 
 from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from PIL import Image as Pillow
 
 from faultscape.corpus.parquet_rows import row_of
 from faultscape.corpus.row_reader import Rows
+from faultscape.corpus.stress_recipes import Recipe, cook, recipe_of
 from faultscape.errors import ImageError
 from faultscape.formats.guard import read_bytes
 from faultscape.formats.pictures import Picture, examine, rgb_of, size_of
@@ -25,6 +28,7 @@ from faultscape.study.tables.corpus import Image
 
 HEAD = 1 << 16  # where a picture says its size, and most cameras' thumbnails
 CHANGED = "changed since it was collected; run collect again"
+PARENT_CHANGED = "changed since images were made of it; run collect again, then the line of `faultscape stress`"
 _ROWS = Rows()
 
 
@@ -39,6 +43,8 @@ class Source:
 
 def opened(source: str) -> Source:
     """Return a picture for reading; ImageError when it is not there."""
+    if recipe := recipe_of(source):
+        return Source(opened(recipe.of).state, "", lambda _=None: _png(_made(recipe)))
     if (row := row_of(source)) and not os.path.isfile(source):
         path, number = row
         return Source(_ROWS.state(path), "", lambda _=None: _ROWS.read(path, number))
@@ -76,12 +82,16 @@ def look(source: str, found: Source, *, whole: bool) -> Picture:
 
 def digest_of(source: str) -> str:
     """Return the digest that a picture has now; ImageError when it cannot be read."""
+    if recipe := recipe_of(source):
+        return replace(recipe, digest=digest_of(recipe.of)).made_digest
     found = opened(source)
     return found.tag or hashlib.sha256(found.read()).hexdigest()
 
 
 def read_bytes_of(image: Image) -> tuple[bytes, str]:
-    """Return the bytes of an image of the corpus and their SHA-256; ImageError when it cannot be read or is not what was collected."""
+    """Return the bytes of an image of the corpus and its digest, which is their SHA-256 where the image was not made; ImageError when it cannot be read or is not what was collected."""
+    if recipe := recipe_of(image.source):
+        return _png(_made(recipe)), image.digest
     found = opened(image.source)
     changed = bool(found.tag) and found.tag != image.digest
     data = b"" if changed else found.read()
@@ -92,14 +102,18 @@ def read_bytes_of(image: Image) -> tuple[bytes, str]:
 
 
 def read_photo(image: Image) -> tuple[np.ndarray, str]:
-    """Return an image of the corpus as (H, W, 3) uint8, and the SHA-256 of its bytes; ImageError when it cannot be read or is not what was collected."""
+    """Return an image of the corpus as (H, W, 3) uint8, and its digest as `read_bytes_of`; ImageError when it cannot be read or is not what was collected."""
+    if recipe := recipe_of(image.source):
+        return _made(recipe), image.digest
     data, digest = read_bytes_of(image)
     return rgb_of(data, image.source), digest
 
 
 def back(image: Image, why: str) -> bool:
     """Whether an image that failed because its picture was another, or gone, is again what was collected."""
-    if why not in (f"{image.source}: {CHANGED}", f"{image.source}: {os.strerror(errno.ENOENT)}"):
+    recipe = recipe_of(image.source)
+    place = recipe.of if recipe else image.source
+    if why not in (f"{place}: {CHANGED}", f"{place}: {PARENT_CHANGED}", f"{place}: {os.strerror(errno.ENOENT)}"):
         return False
     try:
         return digest_of(image.source) == image.digest
@@ -109,7 +123,28 @@ def back(image: Image, why: str) -> bool:
 
 def read_source(source: str | os.PathLike[str]) -> np.ndarray:
     """Return the picture of a source as it is now, (H, W, 3) uint8; ImageError when it cannot be read."""
+    if recipe := recipe_of(os.fspath(source)):
+        return _made(recipe)
     return rgb_of(opened(os.fspath(source)).read(), source)
+
+
+def _made(recipe: Recipe) -> np.ndarray:
+    """Return the image that a recipe makes, of a parent that is what it was."""
+    if inner := recipe_of(recipe.of):
+        if inner.made_digest != recipe.digest:
+            raise ImageError(f"{inner.of}: {PARENT_CHANGED}")
+        return cook(recipe, _made(inner))
+    found = opened(recipe.of)
+    data = b"" if found.tag and found.tag != recipe.digest else found.read()
+    if (found.tag or hashlib.sha256(data).hexdigest()) != recipe.digest:
+        raise ImageError(f"{recipe.of}: {PARENT_CHANGED}")
+    return cook(recipe, rgb_of(data, recipe.of))
+
+
+def _png(pixels: np.ndarray) -> bytes:
+    out = io.BytesIO()
+    Pillow.fromarray(pixels).save(out, format="PNG", compress_level=1)
+    return out.getvalue()
 
 
 def forget() -> None:

@@ -25,7 +25,7 @@ Look = Callable[["Image", "Output"], None]  # sees each image's output before it
 
 @dataclass(frozen=True)
 class Row:
-    """One image's result: the code of its labels and of what is kept, or what went wrong; ``photo`` is the SHA-256 of a photo that the corpus knows by its store's tag."""
+    """One image's result: the code of its labels and of what is kept, or what went wrong (nothing of a made image that a folder or table has no map of: nobody said that it would); ``photo`` is the SHA-256 of a photo that the corpus knows by its store's tag."""
 
     id: str
     runs: bytes | None

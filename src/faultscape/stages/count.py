@@ -16,7 +16,7 @@ from faultscape.study.array_jobs import Share
 from faultscape.study.parts import Part, read_manifest, write_manifest
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import pairs as pair_table
-from faultscape.study.tables.corpus import part_name, shard_sizes
+from faultscape.study.tables.corpus import part_name, shard_sizes, stress_shards
 from faultscape.study.tables.label_maps import outdated, predictions, truth
 from faultscape.study.tables.logs import Timing
 from faultscape.study.tables.pairs import PairPart
@@ -67,7 +67,8 @@ def count(
 ) -> tuple[int, int]:
     """Make the missing pair parts of a study that is held for writing; returns (shards, parts) made. Errors: ModelError and StudyError where maps are missing or outdated."""
     settings = read_settings(root)
-    sizes = {number: size for number, size in shard_sizes(root).items() if mine.has(number)}
+    aside = stress_shards(root)
+    sizes = {number: size for number, size in shard_sizes(root).items() if mine.has(number) and number not in aside}
     _check(root, settings, sorted(sizes))
     lacking = missing(root, wanted(root, settings, sorted(sizes), known))
     jobs = _jobs(root, lacking)

@@ -22,7 +22,7 @@ from faultscape.study.parts import Part, key_of, read_manifest, there
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables import pairs as pair_table
-from faultscape.study.tables.corpus import Image, part_name
+from faultscape.study.tables.corpus import Image, part_name, stress_shards
 from faultscape.study.tables.pairs import PairPart
 from faultscape.study.tables.pool import read_pool
 
@@ -48,14 +48,14 @@ def read_manifests(root: Path, settings: Settings, truths: Sequence[str] = (), *
 def wanted(
     root: Path, settings: Settings, shards: Sequence[int], truths: Sequence[str], held: Manifests | None = None
 ) -> list[PairPart]:
-    """Return every pair part that the study's maps call for, with the key it should have; ``held`` are its manifests, where they have been read."""
+    """Return every pair part that the study's maps call for, with the key it should have; ``held`` are its manifests, where they have been read. Sets made by `stress` call for none."""
     models = list(settings.models)
     held = held or read_manifests(root, settings, truths, of_pairs=False)
     manifests, truth_parts = held.models, held.truths
     about = [settings.classes.counted, settings.size, settings.cells]
     labels = {name: meaning(settings.class_list, settings.models[name].labels) for name in models}
-    parts = []
-    for shard in shards:
+    parts, aside = [], stress_shards(root)
+    for shard in [shard for shard in shards if shard not in aside]:
         number = part_name(shard)
         made = {name: (manifests[name][number].sha256 if number in manifests[name] else None, labels[name]) for name in models}
         for place, name in enumerate(models):
@@ -82,7 +82,9 @@ def missing(root: Path, parts: Sequence[PairPart]) -> list[PairPart]:
 
 def corpus_key(root: Path, settings: Settings, models: Sequence[str]) -> str:
     """Return a key of all that a selection over these models is drawn from."""
-    parts = [[(n, p.sha256) for n, p in sorted(read_manifest(label_maps.predictions(root, m)).items())] for m in models]
+    aside = {part_name(shard) for shard in stress_shards(root)}
+    held = [sorted(read_manifest(label_maps.predictions(root, model)).items()) for model in models]
+    parts = [[(name, part.sha256) for name, part in of_model if name not in aside] for of_model in held]
     labels = [meaning(settings.class_list, settings.models[m].labels) for m in models]
     about = settings.classes.counted
     return key_of(read_pool(root).digest, list(models), parts, labels, about, settings.size)

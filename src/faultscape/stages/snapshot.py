@@ -20,10 +20,11 @@ from faultscape.study.parts import Part, key_of, there
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps, pairs, selections
 from faultscape.study.tables.answers import Answers
-from faultscape.study.tables.corpus import read_columns, read_ids, shard_sizes
+from faultscape.study.tables.corpus import read_columns, read_ids, shard_sizes, stress_shards
 from faultscape.study.tables.logs import read_failures
 from faultscape.study.tables.pool import read_groups
 from faultscape.study.tables.removed_images import each_whole_digest
+from faultscape.study.tables.stress_sets import StressSets, read_stress
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -61,6 +62,22 @@ class Snapshot:
     @cached_property
     def ids(self) -> set[str]:
         return read_ids(self.root) if self.images else set()
+
+    @cached_property
+    def stress(self) -> StressSets:
+        """The sets that were made of other sets, and the classes that are held out."""
+        return read_stress(self.root)
+
+    @cached_property
+    def set_keys(self) -> dict[str, str]:
+        """{set: a key of its images and their digests}, of the sets that have images."""
+        rows: dict[str, list[tuple[str, str]]] = {}
+        columns = (
+            read_columns(self.root, ["set", "id", "digest"]).to_pydict() if self.images else {"set": [], "id": [], "digest": []}
+        )
+        for name, id_, digest in zip(columns["set"], columns["id"], columns["digest"], strict=True):
+            rows.setdefault(name, []).append((id_, digest))
+        return {name: key_of(sorted(mine)) for name, mine in rows.items()}
 
     @cached_property
     def stored_maps(self) -> dict[str, Mapping[str, Part]]:
@@ -111,7 +128,15 @@ class Snapshot:
 
     @cached_property
     def groups(self) -> dict[str, str]:
-        return read_groups(self.root)
+        """{id: group}, without images of sets that were made, whose groups are those of their parents."""
+        return {id_: group for id_, group in read_groups(self.root).items() if id_ not in self._aside}
+
+    @cached_property
+    def _aside(self) -> frozenset[str]:
+        """The ids of images that were made of others and are not of role pool."""
+        if not (shards := stress_shards(self.root)):
+            return frozenset()
+        return frozenset(read_columns(self.root, ["id"], [("shard", "in", shards)])["id"].to_pylist())
 
     def current(self, selection: str) -> Slots:
         """Return a selection as it counts now: discarded images, and those that left the corpus, give way to spares."""
@@ -151,7 +176,10 @@ class Snapshot:
         """Return a key of what some images, or all, were when they were collected: what decides among equals, and what pages show, follow from it."""
         wanted = None if images is None else tuple(sorted(images))
         if wanted not in self._photos_keys:
-            rows = read_columns(self.root, ["id", "digest"], None if wanted is None else [("id", "in", wanted)])
+            chosen = None if wanted is None else [("id", "in", wanted)]
+            if wanted is None and (aside := stress_shards(self.root)):  # of them no number of the study is made
+                chosen = [("shard", "not in", aside)]
+            rows = read_columns(self.root, ["id", "digest"], chosen)
             self._photos_keys[wanted] = key_of(*(column.to_pylist() for column in rows.columns))
         return self._photos_keys[wanted]
 

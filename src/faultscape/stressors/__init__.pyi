@@ -1,3 +1,10 @@
+from .holdout import HOLDOUT_PRESETS as HOLDOUT_PRESETS
+from .holdout import Holdout as Holdout
+from .holdout import hold_out as hold_out
+from .holdout import loss_pixels as loss_pixels
+from .holdout import ood_pixels as ood_pixels
+from .holdout import open_labels as open_labels
+from .holdout import training_labels as training_labels
 from .streams import Stream as Stream
 from .streams import stream_start as stream_start
 from .streams import words_at as words_at

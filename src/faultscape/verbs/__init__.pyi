@@ -2,6 +2,7 @@ from . import collect as collect
 from . import compare as compare
 from . import demo as demo
 from . import label as label
+from . import stress as stress
 from . import plan as plan
 from . import predict as predict
 from . import rank as rank

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from faultscape.arguments import ClassList, Place, Source, place_text, several
@@ -17,6 +17,7 @@ from faultscape.stages.measure.options import (
     MeasureOptions,
     Running,
     ScoreFolders,
+    StudyPart,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def measure(
     engine: str = "processes",
     workers: int | None = None,
     shard: str | None = None,
+    part: StudyPart = StudyPart(),
     scores: ScoreFolders = ScoreFolders(),
     files: FileRules = FileRules(),
     choices: Choices = Choices(),
@@ -109,6 +111,8 @@ def measure(
         Number of processes; default: all cores.
     shard
         PART/PARTS, for example 2/3: make the statistics of every third shard, beside other jobs that do the rest; run without it at the end.
+    part
+        Which part of a study: `StudyPart(set_=...)`.
     scores
         Scores of pixels: `ScoreFolders(anomaly=...)`.
     files
@@ -122,6 +126,7 @@ def measure(
         Inputs(place_text(source, "source"), models, classes, truth, place_text(datasets, "datasets")),
         Running(engine, workers, shard),
     )
+    part = replace(part, set_=several(part.set_) or None) if isinstance(part, StudyPart) else part
     options = MeasureOptions(
         inputs,
         scores,
@@ -130,6 +135,7 @@ def measure(
         choices,
         Intervals(resamples, seed),
         running,
+        part,
         several(metric),
         place_text(output, "output"),
         skip,
@@ -146,7 +152,7 @@ def measure(
     if datasets:
         if source or models:
             raise OptionError("--datasets LIST says what is measured; give either it or SOURCE and models")
-        beside = {"classes": classes, "truth": truth, "images": files.images, **vars(scores)}
+        beside = {"classes": classes, "truth": truth, "images": files.images, **vars(part), **vars(scores)}
         if more := [name for name, value in beside.items() if value not in (None, [], {})]:
             raise OptionError(f"--datasets LIST says what is measured; write {more[0]} into its tables, in place of --{more[0]}")
     path, document = measure_models(options)

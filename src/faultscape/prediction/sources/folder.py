@@ -17,7 +17,8 @@ from PIL import Image as Pillow
 
 from faultscape.classes import mapping as label_names
 from faultscape.classes.class_lists import allowed, table
-from faultscape.corpus.matches import match
+from faultscape.corpus.matches import fit
+from faultscape.corpus.sources import MAP_ENDINGS, Say, find
 from faultscape.errors import FaultscapeError, LabelMapError
 from faultscape.formats.confidence import beside, read_confidence
 from faultscape.formats.label_maps import colour_table, read_map
@@ -131,13 +132,22 @@ class OpenFolder(OpenModel):
 
     def _row(self, image: Image, path: str | None) -> Row:
         if path is None:
-            return Row(image.id, None, problem="no map of this image was found")
+            return Row(image.id, None, problem="" if image.parent else "no map of this image was found")
         try:
             code, sure = self._model.read(path, image.width, image.height), beside(self._folder, path)
             kept = {"confidence": (array_codes.encode(read_confidence(sure, runs.shape(code))),)} if sure else {}
         except FaultscapeError as error:
             return Row(image.id, None, problem=str(error))
         return Row(image.id, code, kept)
+
+
+def _files(maps: Path, images: Sequence[Image], pattern: str | None, say: Say) -> dict[str, str]:
+    """Return {image id: path of its map}: of images that were made of others only by their whole ids, so that these take no map of their parents."""
+    found = find([maps], endings=MAP_ENDINGS, pattern=pattern, strip=False, say=say)
+    made = {image.id for image in images if image.parent}
+    of_made = {f.id: f.path for f in found if f.id in made}
+    rest = [f for f in found if f.id not in made]
+    return fit(str(maps), rest, [image.id for image in images if not image.parent], pattern=pattern, say=say) | of_made
 
 
 def origin(source: Source, request: Request) -> Origin:
@@ -147,8 +157,8 @@ def origin(source: Source, request: Request) -> Origin:
     given = label_names.of_file(request.labels, settings, None) if request.labels else {}
     given = given or (request.held if "labels" in request.options else {})
     maps = Path(place, "labels") if Path(place, "labels").is_dir() else Path(place)
-    ids = [image.id for _, images in request.shards() for image in images]
-    files = match(maps, ids, pattern=request.options.get("pattern"), say=notes.append)
+    images_ = [image for _, images in request.shards() for image in images]
+    files = _files(maps, images_, request.options.get("pattern"), notes.append)
     coloured = coded_by_colour(list(files.values()))
     known = label_names.of_colours(settings) if coloured else request.held or label_names.of_label_ids(settings.class_list, files)
     labels = given or known

@@ -48,7 +48,7 @@ class AnswerTable(OpenModel):
         """Yield the answers in the rows that ``part.files`` names."""
         for batch in batches:
             start = time.perf_counter()
-            rows = [self._row(image.id, part.files.get(image.id)) for image in batch]
+            rows = [self._row(image, part.files.get(image.id)) for image in batch]
             yield Batch(rows, (time.perf_counter() - start, 0.0, 0.0))
 
     def strange_words(self, rows: Iterable[int]) -> Counter[str]:
@@ -56,13 +56,15 @@ class AnswerTable(OpenModel):
         words = (self._word(row) for row in rows if not self._codes[row])
         return Counter(word for word in words if word)
 
-    def _row(self, image: str, row: str | None) -> Row:
+    def _row(self, image: Image, row: str | None) -> Row:
         if row is None:
-            return Row(image, None, problem="the table has no line of this image")
+            return Row(image.id, None, problem="" if image.parent else "the table has no line of this image")
         if code := self._codes[int(row)]:
-            return Row(image, code)
+            return Row(image.id, code)
         word = self._word(int(row))
-        return Row(image, None, problem=f"{word!r} is no class of the study" if word else "the table has no label of this image")
+        return Row(
+            image.id, None, problem=f"{word!r} is no class of the study" if word else "the table has no label of this image"
+        )
 
     def _word(self, row: int) -> str:
         return str(self.said.words[row, 0])[:_SHOWN]
@@ -112,8 +114,10 @@ def origin(source: Source, request: Request) -> Origin:
     opened = AnswerTable(Opening(source.name, place, options, digest=sha), settings, name)
     shards, notes = list(request.shards()), list(opened.said.notes)
     images = [image for _, rows in shards for image in rows]
+    collected = [image for image in images if not image.parent]  # rows without names are of these
+    named = collected if opened.said.images is None else images
     rows_of, others = tables.rows_of(
-        opened.said, [image.id for image in images], place, unclear=_unclear(settings, images), say=notes.append
+        opened.said, [image.id for image in named], place, unclear=_unclear(settings, named), say=notes.append
     )
     if others:
         notes.append(f"{name}: {counted(others, 'line')} of {place} left out, of no image of the study")

@@ -13,6 +13,7 @@ from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of, read_manifest
 from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import part_name, stress_shards
 
 METHOD_NUMBER = 3  # raised when a metric or an interval is computed in another way
 
@@ -20,8 +21,12 @@ METHOD_NUMBER = 3  # raised when a metric or an interval is computed in another 
 def made_from_now(snapshot: Snapshot, truth: str, metrics: Sequence[str] = ()) -> dict[str, str]:
     """Return what measures of all models against a truth are made from, with ``metrics`` of a person's own (file.py:NAME)."""
     folders = {model: label_maps.predictions(snapshot.root, model) / "confidence" for model in snapshot.models}
+    aside = {part_name(shard) for shard in stress_shards(snapshot.root)}
     held = {
-        model: sorted((name, part.sha256) for name, part in read_manifest(folder).items()) for model, folder in folders.items()
+        model: sorted(
+            (name, part.sha256) for name, part in read_manifest(folder).items() if name[: len(part_name(0))] not in aside
+        )
+        for model, folder in folders.items()
     }
     kept = {model: parts for model, parts in held.items() if parts}
     chosen = (

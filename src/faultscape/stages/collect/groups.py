@@ -13,6 +13,7 @@ from pathlib import Path
 from faultscape.corpus.groups import assign_groups, describe_groups, join_blocks
 from faultscape.errors import StudyError, counted
 from faultscape.stages.collect.options import Grouping
+from faultscape.stages.made_sets import collected, follow
 from faultscape.study.lock import writing
 from faultscape.study.tables.corpus import Image, read_corpus, write_corpus
 from faultscape.study.tables.logs import log
@@ -45,7 +46,7 @@ def group_again(root: Path, asked: Grouping) -> tuple[list[Image], str]:
             raise StudyError(
                 f"{root} has no images yet that groups could be made of; name a folder, a glob in quotes, or a list file"
             )
-        images = group_images(held, {image.id for image in held}, asked)
+        images = follow(group_images(held, {image.id for image in collected(held)}, asked))
         changes = [(one.group, other.group) for one, other in zip(held, images, strict=True) if one.group != other.group]
         if changes:
             write_corpus(root, images)

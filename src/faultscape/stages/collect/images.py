@@ -23,6 +23,7 @@ from faultscape.stages.collect.options import CollectOptions
 from faultscape.stages.collect.removal import remove_images
 from faultscape.stages.collect.result import Collected, Downloaded, Queries
 from faultscape.stages.collect.shards import grouped, sharded
+from faultscape.stages.made_sets import collected, descendants, follow
 from faultscape.study import settings as toml
 from faultscape.study.folder import check_name, local
 from faultscape.study.lock import writing
@@ -32,6 +33,7 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name, read_corpus, write_corpus
 from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
 from faultscape.study.tables.removed_images import note_removed, read_removed
+from faultscape.study.tables.stress_sets import read_stress
 
 
 def collect_images(options: CollectOptions) -> Collected | Queries | Downloaded | Changed:
@@ -114,6 +116,8 @@ def _collect(root: Path, options: CollectOptions, set_name: str, classes: Classe
     wanted = settings.asked_settings(root, options, classes)
     settings.enter_store(root, wanted, options.storage.store)
     held = {image.id: image for image in read_corpus(root)}
+    if set_name in read_stress(root).sets:
+        raise CorpusError(f"the set {set_name!r} was made by `faultscape stress`; collect images as another --set")
     if wanted.classifies and settings.in_own_order(held.values(), named.pictures, named.lists, _prefix(set_name)):
         wanted.own_order = True
     removed = {image.id: image for image in read_removed(root)}
@@ -126,9 +130,10 @@ def _collect(root: Path, options: CollectOptions, set_name: str, classes: Classe
     fresh = gathered.fresh + [
         removed.get(id_) or Image(id_, "", set_name, options.role or "pool", "clean", "", 0, 0, "", None, "", -1) for id_ in alone
     ]
-    stay = [image for image in held.values() if image.id not in gathered.dropped]
+    dropped = gathered.dropped | descendants(held.values(), gathered.dropped)
+    stay = [image for image in held.values() if image.id not in dropped]
     last = max((image.shard for image in known.values()), default=-1)
-    images = grouped(sharded(stay, fresh, wanted.shard, last), held)
+    images = follow(grouped(sharded(stay, fresh, wanted.shard, last), held))
     if back := sum(image.id in removed for image in fresh):
         print(
             f"{counted(back, 'image that was', 'images that were')} removed {'is' if back == 1 else 'are'} back, with labels and answers"
@@ -137,9 +142,9 @@ def _collect(root: Path, options: CollectOptions, set_name: str, classes: Classe
         pictures.forget_notes(root)
         what = f"not one of the {len(found)} files can be used; the first" if len(found) > 1 else "the only file cannot be used"
         raise CorpusError(f"{what}: {gathered.failures[0].image}: {gathered.failures[0].reason}")
-    images = groups.group_images(images, {f.id for f in found} | named.ids, options.grouping)
-    if gathered.dropped & held.keys():
-        note_removed(root, [held[id_] for id_ in sorted(gathered.dropped & held.keys())])
+    images = follow(groups.group_images(images, {f.id for f in found} | named.ids, options.grouping))
+    if dropped & held.keys():
+        note_removed(root, [held[id_] for id_ in sorted(dropped & held.keys())])
     write_corpus(root, images)
     settings.enter_settings(root, wanted)
     usable, failed = {image.source for image in images}, {f.image for f in gathered.failures}
@@ -148,7 +153,7 @@ def _collect(root: Path, options: CollectOptions, set_name: str, classes: Classe
     pictures.forget_notes(root)
     asked = list(options.images) if options.web.accept is None else [options.web.accept]
     log(root, "collect", images=asked, set=set_name, size=wanted.size)
-    if blind := sum(image.dhash is None and bool(image.source) for image in images):
+    if blind := sum(image.dhash is None and bool(image.source) for image in collected(images)):
         print(f"near-duplicates were not looked for among {counted(blind, 'image')}; --probe reads each of them whole, and looks")
     return described(options.study, images, sum(i.id not in held for i in fresh), len(gathered.failures), wanted)
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from faultscape.classes.class_lists import resolve
 from faultscape.corpus.groups import describe_groups
-from faultscape.errors import CorpusError
+from faultscape.errors import CorpusError, counted
 from faultscape.metrics.intervals.units import LEAST, units_of
 from faultscape.nouns import Classes
 from faultscape.stages.collect import groups, settings
 from faultscape.stages.collect.options import CollectOptions
 from faultscape.stages.collect.result import Collected
+from faultscape.stages.made_sets import collected, follow
 from faultscape.study import settings as toml
 from faultscape.study.lock import writing
 from faultscape.study.tables.corpus import Image, read_corpus, write_corpus
@@ -29,7 +30,7 @@ def change_settings(root: Path, options: CollectOptions) -> Collected:
         settings.enter_settings(root, wanted)
         images = read_corpus(root)
         if options.grouping.asked:
-            images = groups.group_images(images, {image.id for image in images}, options.grouping)
+            images = follow(groups.group_images(images, {image.id for image in collected(images)}, options.grouping))
             write_corpus(root, images)
         log(root, "collect", images=[], size=wanted.size)
         failures = sum(f.stage == "collect" for f in read_failures(root))
@@ -60,8 +61,11 @@ def given_classes(options: CollectOptions, task: str, *, is_new: bool) -> Classe
 
 def described(study: str, images: Sequence[Image], new: int, failures: int, held: toml.Settings) -> Collected:
     """Return what the study holds now."""
+    made, images = images, collected(images)
     duplicates = sum(image.near_duplicate_of != image.id for image in images)
     classes, size = settings.describe(held, sum(not image.source for image in images))
+    if len(made) > len(images):
+        print(f"{counted(len(made) - len(images), 'image')} of sets made by `faultscape stress` beside these")
     about = describe_groups(image.group for image in images)
     if about and units_of([image.group for image in images]).count < LEAST:
         cut = f"`faultscape collect {study} --block N` cuts groups into runs of N consecutive images"

@@ -15,9 +15,11 @@ from faultscape.stages.collect.options import CollectOptions
 from faultscape.stages.collect.shards import grouped
 from faultscape.stages.consequences import change
 from faultscape.stages.evidence import labelled_among
+from faultscape.stages.made_sets import descendants
 from faultscape.study.folder import existing
 from faultscape.study.tables.corpus import read_corpus, write_corpus
 from faultscape.study.tables.removed_images import note_removed
+from faultscape.study.tables.stress_sets import drop_sets
 
 
 def remove_images(options: CollectOptions) -> Changed:
@@ -33,12 +35,15 @@ def remove_images(options: CollectOptions) -> Changed:
 
 def _removed(root: Path, words: Sequence[str]) -> str:
     held = {image.id: image for image in read_corpus(root)}
-    gone = named_ids(words, held, {image.source: image.id for image in held.values() if image.source})
+    named = named_ids(words, held, {image.source: image.id for image in held.values() if image.source})
+    gone = named | descendants(held.values(), named)
     if len(gone) == len(held):
         raise CorpusError(f"{', '.join(words)}: these are all {len(held)} images of the study; a study keeps one at least")
     labelled = len(labelled_among(root, gone))
     note_removed(root, [held[id_] for id_ in sorted(gone)])
     stay = [image for image in held.values() if image.id not in gone]
     write_corpus(root, grouped(stay, {image.id: image for image in stay}))
+    drop_sets(root, {held[id_].set for id_ in gone} - {image.set for image in stay})
+    made = f", {len(gone) - len(named):,} of them made of the others" if len(gone) > len(named) else ""
     kept = f"; labels of {labelled} of them are kept, and count again when the images are collected again" if labelled else ""
-    return f"{counted(len(gone), 'image leaves', 'images leave')} the corpus, {len(stay)} stay{kept}"
+    return f"{counted(len(gone), 'image leaves', 'images leave')} the corpus{made}, {len(stay)} stay{kept}"

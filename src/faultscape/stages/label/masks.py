@@ -203,7 +203,9 @@ def _label_files(
         kind = one_kind(kind, print) if form.listed else kind
         beside |= set() if form.listed else {os.path.splitext(f.path)[0] for f in kind}
         try:
-            fitting = fit(str(path), kind, [*images], pattern=pattern) if kind else {}
+            fitting = (
+                fit(str(path), kind, [image.id for image in images.values() if not image.parent], pattern=pattern) if kind else {}
+            )
         except CorpusError as error:
             problems.append(error)
             continue

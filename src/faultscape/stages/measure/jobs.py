@@ -30,6 +30,7 @@ class Source:
     study: str = ""
     kind: Literal["", "truth", "model"] = ""
     name: str = ""
+    set: str = ""  # made by `stress`, whose labels a truth is
     scores: Mapping[str, Sequence[Place | None]] = field(default_factory=dict)
     state: str = ""
 
@@ -55,11 +56,15 @@ class Source:
 
 @dataclass(frozen=True)
 class Images:
-    """The images of a job: ids in corpus order, the (width, height) at which stored maps are compared (empty: the truth's own), and the shard of each in its study."""
+    """The images of a job: ids in corpus order, the (width, height) at which stored maps are compared (empty: the truth's own), and the shard of each in its study.
+
+    ``labels`` (shard, id) say where the label of each lies in its truth, where that is not its own place: a corrupted image has the label of its parent.
+    """
 
     ids: Sequence[str]
     sizes: Sequence[Sequence[int]]
     shards: Sequence[int]
+    labels: Sequence[tuple[int, str]] = ()
 
     def size(self, k: int) -> tuple[int, int] | None:
         """Return (width, height) of the k-th image, None for that of its truth."""

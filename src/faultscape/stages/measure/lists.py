@@ -19,7 +19,7 @@ from faultscape.classes.class_lists import checked, resolve
 from faultscape.errors import ClassesError, ModelError, OptionError, closest
 from faultscape.nouns import Classes
 from faultscape.stages import evidence
-from faultscape.stages.measure.options import FileRules, Inputs, ScoreFolders
+from faultscape.stages.measure.options import FileRules, Inputs, ScoreFolders, StudyPart
 from faultscape.stages.measure.sets import SCORES, DataSet, Say, of_files, of_study
 from faultscape.study.folder import check_name, refuse_twin
 from faultscape.study.settings import read_settings
@@ -42,8 +42,9 @@ def of_words(
     rules: FileRules,
     regions: str,
     say: Say,
-) -> DataSet:
-    """Return the data set that one line means; OptionError where its words do not fit together."""
+    part: StudyPart = StudyPart(),
+) -> list[DataSet]:
+    """Return the data sets that one line means: one, or of a study each set that it names; OptionError where its words do not fit together."""
     if source is None:
         raise OptionError(
             "say what to measure: TRUTH NAME=MAPS ... --classes C, or MASKS --anomaly NAME=SCORES, or STUDY, or --datasets LIST"
@@ -56,10 +57,10 @@ def of_words(
         raise OptionError(f"{source}: there is no such folder; give the folder of true maps, of anomaly masks, or a study")
     if (Path(source) / "study.toml").is_file():
         refuse_classifiers(Path(source))
-    named = {kind: words(given, f"--{kind}") for kind, given in asdict(scores).items()}
+    named_scores = {kind: words(given, f"--{kind}") for kind, given in asdict(scores).items()}
     maps = words(list(models), "a model")
     if (Path(source) / "study.toml").is_file():
-        if maps or classes is not None or any(named.values()):
+        if maps or classes is not None or any(named_scores.values()):
             raise OptionError(
                 f"{source} is a study: it holds its models and classes; measure it alone, or give a folder of true maps"
             )
@@ -68,10 +69,13 @@ def of_words(
                 f"{source} is a study: say which images belong together with `faultscape collect {source} --group ...`, "
                 f"or cut groups into runs of images with `faultscape collect {source} --block N`"
             )
-        return of_study(Path(source), study_truth(Path(source), truth))
+        named = dict.fromkeys(part.set_ or [""])
+        return [of_study(Path(source), study_truth(Path(source), truth), set_, part.holdout or "") for set_ in named]
+    if part.given:
+        raise OptionError(f"--{'set' if part.set_ else 'holdout'} names a part of a study, and {source} is no study")
     if truth is not None:
         raise OptionError(f"--truth names a truth of a study, and {source} is no study")
-    return _of_folders("data", source, maps, named, classes, rules, regions, say)
+    return [_of_folders("data", source, maps, named_scores, classes, rules, regions, say)]
 
 
 def of_list(path: Path, rules: FileRules, regions: str, say: Say) -> list[DataSet]:

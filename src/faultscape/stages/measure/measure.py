@@ -45,11 +45,16 @@ def measure_models(options: MeasureOptions) -> tuple[str, measure_document.Docum
     options = replace(options, metric=tuple(plug.absolute(word) for word in options.metric))
     if of_maps(options.metric) and definitions.regions == "given":
         raise OptionError("--metric is of maps of classes, and --regions given has maps of region ids; leave one of them out")
+    if options.part.given and options.output is None and options.inputs.source is None:
+        raise OptionError("--set and --holdout name a part of a study; name the study")
     study, array = lists.study_of(options.inputs), "measure" if options.running.shard else ""
     with writing(study, array=array) if study else nullcontext():  # from the first look on: numbers are of what is held
         sets = _data_sets(options, definitions)
         _refuse_idle_metrics(options.metric, sets)
-        out = Path(options.output) if options.output else study / "measures" if study else Path("measured")
+        of_part = (
+            "measures-sets" if options.part.given else "measures"
+        )  # beside the study's own, which is of all that was collected
+        out = Path(options.output) if options.output else study / of_part if study else Path("measured")
         if out.exists() and not out.is_dir():
             raise OptionError(f"--output {out}: is a file; name a folder")
         make_folder(out)
@@ -156,7 +161,7 @@ def _data_sets(options: MeasureOptions, definitions: Definitions) -> list[DataSe
         sets = lists.of_list(Path(what.datasets), files, definitions.regions, remarks.append)
     else:
         words = (what.source, what.models, options.scores, what.classes, what.truth, files, definitions.regions)
-        sets = [lists.of_words(*words, remarks.append)]
+        sets = lists.of_words(*words, remarks.append, options.part)
     asked: dict[str, Any] = dict(options.choices.given)
     asked |= {
         "ignore": files.ignore,
@@ -195,7 +200,7 @@ def _summarise(out: Path, data: DataSet, definitions: Definitions, options: Meas
     if wrong and not options.skip:
         more = f" ({len(wrong)} such in all, see {out / 'failures.csv'})" if len(wrong) > 1 else ""
         raise MetricError(f"{wrong[0].image}: {wrong[0].reason}{more}; mend it, or leave such images out with --skip")
-    chosen = _chosen(data.study, data.truth.name) if data.study else 0
+    chosen = _chosen(data.study, data.truth.name) if data.study and not options.part.set_ else 0
     return gather.gather(
         out,
         data,
@@ -229,7 +234,8 @@ def _document(
     """Return the document of measure.json."""
     plain = {name: one.document for name, one in found.items()}
     document = cast(
-        "measure_document.Document", {"datasets": plain} if options.inputs.datasets else {**next(iter(plain.values()))}
+        "measure_document.Document",
+        {"datasets": plain} if options.inputs.datasets or options.part.set_ else {**next(iter(plain.values()))},
     )
     provenance = {
         "faultscape": version("faultscape"),
@@ -237,7 +243,7 @@ def _document(
         **asdict(options.intervals),
     }
     provenance |= {name: value for name, value in asdict(options.reading).items() if value is not None}
-    if len(sets) == 1 and sets[0].study and not options.inputs.datasets:
+    if len(sets) == 1 and sets[0].study and not options.inputs.datasets and not options.part.given:
         truth = sets[0].name
         made_from = made_from_now(Snapshot(sets[0].study), truth, options.metric)
         provenance |= {"truth": truth, "inputs": made_from, "arguments": options.arguments}

@@ -43,6 +43,27 @@ class Inputs:
 
 
 @dataclass(frozen=True)
+class StudyPart:
+    """Which part of a study is measured.
+
+    Parameters
+    ----------
+    set_
+        A set, for example fog-3, which `stress` made; repeat it for more, each measured by itself. Default: all images that were collected. OUT is then STUDY/measures-sets.
+    holdout
+        A holdout of `stress holdout`: the mean is over the kept classes, and withheld pixels are ignored.
+    """
+
+    set_: list[str] | None = None
+    holdout: str | None = None
+
+    @property
+    def given(self) -> bool:
+        """Whether only a part is measured."""
+        return bool(self.set_) or self.holdout is not None
+
+
+@dataclass(frozen=True)
 class ScoreFolders:
     """Folders of scores, of one kind each.
 
@@ -212,6 +233,7 @@ class MeasureOptions:
     choices: Choices = Choices()
     intervals: Intervals = Intervals()
     running: Running = Running()
+    part: StudyPart = StudyPart()
     metric: tuple[str, ...] = ()  # one's own, file.py:NAME
     output: str | None = None
     skip: bool = False

@@ -15,12 +15,13 @@ from faultscape.arguments import GroupRule
 from faultscape.classes.mapping import of_label_ids
 from faultscape.corpus import matches, sources
 from faultscape.corpus.groups import assign_groups
-from faultscape.errors import CorpusError, ModelError, OptionError
+from faultscape.errors import CorpusError, ModelError, OptionError, StudyError, closest
 from faultscape.formats.scores import SCORE_ENDINGS
 from faultscape.metrics.definitions import Definitions
 from faultscape.nouns import Classes
 from faultscape.prediction.sources.folder import fingerprint
 from faultscape.stages.evidence import labels_gone
+from faultscape.stages.made_sets import SetLabels, collected, held_out, labels_of_set
 from faultscape.stages.measure import kept_scores
 from faultscape.stages.measure.jobs import Images, Place, ShardJob, Source
 from faultscape.stages.measure.options import Reading
@@ -29,7 +30,7 @@ from faultscape.study.folder import check_name
 from faultscape.study.parts import key_of, read_manifest
 from faultscape.study.settings import class_settings, read_settings
 from faultscape.study.tables import label_maps, outputs
-from faultscape.study.tables.corpus import part_name, read_corpus, shards
+from faultscape.study.tables.corpus import Image, part_name, read_corpus, shards
 
 SHARD = 64
 SCORES = ("confidence", "doubt", "probabilities", "anomaly")
@@ -57,6 +58,7 @@ class DataSet:
     keys: dict[tuple[str, int], str] = field(default_factory=dict)
     together: tuple[str, ...] = ()
     tie_keys: tuple[str, ...] = ()
+    labels: tuple[tuple[int, str], ...] = ()  # where the label of each image lies, (shard, id), of a set that was made
 
     @property
     def study(self) -> Path | None:
@@ -68,7 +70,8 @@ class DataSet:
         spans = [(number, self.shards[number]) for number in shards or self.shards]
         ids = [id_ for _, (low, high) in spans for id_ in self.ids[low:high]]
         sizes = [list(size) for _, (low, high) in spans for size in self.sizes[low:high]]
-        return Images(ids, sizes, [number for number, (low, high) in spans for _ in range(low, high)])
+        labels = [label for _, (low, high) in spans for label in self.labels[low:high]]
+        return Images(ids, sizes, [number for number, (low, high) in spans for _ in range(low, high)], labels)
 
 
 def of_files(
@@ -137,49 +140,100 @@ def of_files(
     )
 
 
-def of_study(root: Path, truth: str) -> DataSet:
-    """Return the data set of a study's images that have a map of this truth, with every model of the study."""
+def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataSet:
+    """Return the data set of a study's images that have a map of this truth, with every model of the study: of those that were collected, or of one ``set_``.
+
+    With a ``holdout`` only its kept classes are classes, and withheld pixels are void. Errors: CorpusError where no image has a label, StudyError for a set or holdout that is not there.
+    """
     settings = read_settings(root)
-    truths, gone = read_manifest(label_maps.truth(root, truth)), labels_gone(root, truth)
+    kept_classes = held_out(root, settings, holdout) if holdout else settings.class_list
+    if holdout:
+        settings = settings.model_copy(update={"classes": class_settings(kept_classes)})
+    images = {image.id: image for image in read_corpus(root)}
+    places = _places(root, images, set_, truth)
+    parts, gone = read_manifest(places.folder), {} if set_ else labels_gone(root, truth)
+    of_part: dict[int, set[str]] = {}
     ids: list[str] = []
     spans: dict[int, tuple[int, int]] = {}
     sizes: list[tuple[int, int]] = []
-    pictures, together, tie_keys = {}, [], []
+    pictures, together, tie_keys, labels = {}, [], [], []
     keys: dict[tuple[str, int], str] = {}
     sure: dict[str, list[Place | None]] = {name: [] for name in settings.models}
     maps = {name: read_manifest(label_maps.predictions(root, name)) for name in settings.models}
     kept = {name: outputs.parts_by_shard(root, name, "confidence") for name in settings.models}
-    for number, rows in shards(read_corpus(root)).items():
-        if (part := truths.get(part_name(number))) is None:
+
+    def is_labelled(place: tuple[int, str]) -> bool:
+        number, id_ = place
+        if number not in of_part:
+            part = parts.get(part_name(number))
+            of_part[number] = set(label_maps.read_ids(places.folder, number, part)) if part else set()
+        return id_ in of_part[number]
+
+    for number, rows in shards([*images.values()]).items():
+        mine = [image for image in rows if image.id in places.places and is_labelled(places.places[image.id])]
+        if not mine and not (not set_ and part_name(number) in parts):
             continue
-        held = label_maps.read_maps(label_maps.truth(root, truth), number, part)
-        mine = [image for image in rows if image.id in held]
         spans[number] = (len(ids), len(ids) + len(mine))
         ids += [image.id for image in mine]
         together += [image.group for image in mine]
         tie_keys += [image.key for image in mine]
+        labels += [places.places[image.id] for image in mine]
         sizes += [settings.working_size or (image.width, image.height) for image in mine]
         pictures |= {image.id: image.source for image in mine}
+        made_from = [
+            parts[part_name(shard)].sha256 for shard in sorted({shard for shard, _ in labels[spans[number][0] :]} or {number})
+        ]
         for name, model in settings.models.items():
             of_shard = kept[name].get(number, ())
             sure[name] += kept_scores.tokens(root, name, "confidence", number, [image.id for image in mine], of_shard)
             made = maps[name].get(part_name(number))
             keys[name, number] = state_of_stored(
-                settings, part.sha256, made.sha256 if made else None, model.labels, gone.get(number, ())
+                settings,
+                " ".join(made_from),
+                made.sha256 if made else None,
+                _meanings(model.labels, kept_classes),
+                gone.get(number, ()),
             )
     if not ids:
-        raise CorpusError(f"{root}: no image of the study has a map of the truth {truth!r}")
+        what = f"set {set_}" if set_ else "study"
+        raise CorpusError(f"{root}: no image of the {what} has a map of the truth {truth!r}")
     models: dict[str, Source] = {}
     for name, model in settings.models.items():
         scores = {"confidence": sure[name]} if any(sure[name]) else {}
         state = kept_scores.state(root, name, "confidence") if scores else ""
-        models[name] = Source(model.source, model.labels, study=str(root), kind="model", name=name, scores=scores, state=state)
+        meanings = _meanings(model.labels, kept_classes)
+        models[name] = Source(model.source, meanings, study=str(root), kind="model", name=name, scores=scores, state=state)
     if not models:
         raise ModelError(f"{root}: the study has no model; add one with `faultscape predict {root} NAME=SOURCE`")
-    of_truth = Source(truth, {}, study=str(root), kind="truth", name=truth)
+    own = set_ if places.folder != label_maps.truth(root, truth) else ""
+    of_truth = Source(truth, {}, study=str(root), kind="truth", name=truth, set=places.folder.name if own else "")
     return DataSet(
-        truth, tuple(ids), spans, of_truth, models, settings.class_list, True, pictures, tuple(sizes), keys, _if_any(together), tuple(tie_keys)
+        ".".join(filter(None, [set_ or truth, holdout])), tuple(ids), spans, of_truth, models, kept_classes, True, pictures, tuple(sizes), keys, _if_any(together), tuple(tie_keys),
+        tuple(labels) if set_ else (),
     )  # fmt: skip
+
+
+def _places(root: Path, images: Mapping[str, Image], set_: str, truth: str) -> SetLabels:
+    """Return where the labels of what is measured lie; StudyError for a set that the study does not have, or that has no labels under a truth."""
+    if not set_:
+        return SetLabels(
+            label_maps.truth(root, truth), {image.id: (image.shard, image.id) for image in collected(images.values())}
+        )
+    names = list(dict.fromkeys(image.set for image in images.values()))
+    if set_ not in names:
+        raise StudyError(
+            f"--set {set_}: the study has no such set; it has {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}.{closest(set_, names)}"
+        )
+    if (found := labels_of_set(root, images, set_, truth)) is None:
+        raise StudyError(
+            f"--set {set_}: its labels were made of another truth than {truth!r}; name that with --truth, or run its line of `faultscape stress` with --truth {truth}"
+        )
+    return found
+
+
+def _meanings(labels: Mapping[str, str], classes: Classes) -> dict[str, str]:
+    """Return a model's label mapping with what stands for no class of these as void: a class that is held out is no answer."""
+    return {value: name if name in classes.names else "void" for value, name in labels.items()}
 
 
 def _if_any(groups: list[str]) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from faultscape.stages.measure.kept_scores import KeptScores
 from faultscape.stages.stored_maps import StoredMaps
 from faultscape.stages.worker_calls import task
 from faultscape.study.tables import label_maps, measures
+from faultscape.study.tables.stress_sets import labels_folder
 from faultscape.study.watch import Watch
 
 Read = Callable[[int], np.ndarray | None]
@@ -131,17 +132,17 @@ def scores_of(source: Source, kind: str, k: int, shape: tuple[int, ...], job: Sh
 def reader(source: Source, images: Images, classes: Classes, *, given: bool = False) -> Read:
     """Return a function that gives a source's map of the k-th image: places, or region ids; None where there is none."""
     if source.study:
-        of = label_maps.truth if source.kind == "truth" else label_maps.predictions
-        labels = source.labels or None
+        labels, places = source.labels or None, images.labels if source.kind == "truth" else ()
         values = np.arange(UNKNOWN + 1, dtype=np.uint16) if given else table(classes, labels)  # region ids stay what they are
-        folder, known = of(Path(source.study), source.name), allowed(classes, labels)
+        folder, known = folder_of(source), allowed(classes, labels)
 
         @lru_cache(maxsize=1)  # images come in corpus order
         def shard(number: int) -> StoredMaps:
             return StoredMaps(folder, number, values, known)
 
         def stored(k: int) -> np.ndarray | None:
-            found = shard(images.shards[k]).read(images.ids[k], (images.sizes[k][0], images.sizes[k][1]))
+            number, id_ = places[k] if places else (images.shards[k], images.ids[k])
+            found = shard(number).read(id_, (images.sizes[k][0], images.sizes[k][1]))
             return None if found is None else found.copy()
 
         return stored
@@ -150,6 +151,14 @@ def reader(source: Source, images: Images, classes: Classes, *, given: bool = Fa
         return lambda k: None if (path := files[k]) is None else read_ids(path)
     maps = PlacedMaps(classes, source.labels)
     return lambda k: None if (path := files[k]) is None else maps.read(path, images.size(k))
+
+
+def folder_of(source: Source) -> Path:
+    """Return the folder of a source's maps in its study."""
+    root = Path(source.study)
+    if source.kind == "truth":
+        return labels_folder(root, source.set) if source.set else label_maps.truth(root, source.name)
+    return label_maps.predictions(root, source.name)
 
 
 def own_metrics(words: tuple[str, ...]) -> dict[str, Metric]:

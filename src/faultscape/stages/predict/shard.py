@@ -62,7 +62,7 @@ def shard(job: Job, tick: Callable[[int], None], attempt: int = 0) -> Made:
             if measured is not None:
                 measured.take(row.id, row.runs, row.kept.get("confidence", (None,))[0])
             if row.runs is None:
-                failures.append((row.id, row.problem))
+                failures += [(row.id, row.problem)] if row.problem else []
                 continue
             maps.append(label_maps.StoredMap(row.id, row.runs, row.photo))
             if sizes and (size := runs.shape(row.runs)[::-1]) != sizes[row.id]:

@@ -191,6 +191,18 @@ def shards(images: list[Image]) -> dict[int, list[Image]]:
     return {number: list(rows) for number, rows in groupby(images, key=lambda image: image.shard)}
 
 
+def stress_shards(root: Path) -> frozenset[int]:
+    """Return the shards of images that were made of others (`stress`) and are not of role pool: nothing is drawn from them, and no pairs are counted."""
+    if not (root / "stress.json").exists() or not (root / "corpus.parquet").exists():
+        return frozenset()
+    columns = read_columns(root, ["shard", "parent", "role"])
+    aside = pc.call_function(
+        "and", [pc.call_function("not_equal", [columns["parent"], ""]), pc.call_function("not_equal", [columns["role"], "pool"])]
+    )
+    others = set(columns.filter(pc.call_function("invert", [aside]))["shard"].to_pylist())
+    return frozenset(set(columns["shard"].to_pylist()) - others)
+
+
 def pool(images: list[Image]) -> list[Image]:
     """Return the images from which a person's work is drawn: those of role pool."""
     return [image for image in images if image.role == "pool"]

@@ -1,0 +1,83 @@
+"""Sets that were made of a study's own sets: one instance a line of `stress`, called after its first set."""
+
+from __future__ import annotations
+
+from faultscape.corpus.stress_recipes import METHOD
+from faultscape.errors import counted
+from faultscape.nouns import JsonObject
+from faultscape.stages.artefacts import labels
+from faultscape.stages.artefacts.artefact import METHOD as METHOD_INPUT
+from faultscape.stages.artefacts.artefact import Again, Artefact, gone_file
+from faultscape.stages.given_options import option_words
+from faultscape.stages.snapshot import Snapshot
+from faultscape.study.tables.stress_sets import StressSet
+
+
+def _lines(snapshot: Snapshot) -> dict[str, dict[str, StressSet]]:
+    """Return {first set: {set: what made it}} of the sets that were made by one line each."""
+    found: dict[str, dict[str, StressSet]] = {}
+    first: dict[str, str] = {}
+    for name, about in snapshot.stress.sets.items():
+        head = first.setdefault(f"{about.kind} {about.of} {sorted(about.line.items())}", name)
+        found.setdefault(head, {})[name] = about
+    return found
+
+
+def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
+    """Return what the sets of a line were made from; None where one has no image, or was not finished."""
+    sets = _lines(snapshot)[name]
+    if any(set_ not in snapshot.set_keys or not about.inputs for set_, about in sets.items()):
+        return None
+    now = _made_from_now(snapshot, name)
+    other = next((about.inputs for about in sets.values() if about.inputs != now), None)
+    return dict(next(iter(sets.values())).inputs if other is None else other)
+
+
+def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
+    about = snapshot.stress.sets[name]
+    own = {"labels": labels.key(snapshot, about.truth)} if about.truth else {}
+    return {"images": snapshot.set_keys.get(about.of, ""), METHOD_INPUT: str(METHOD), **own}
+
+
+def _describe(snapshot: Snapshot, name: str) -> str:
+    sets = _lines(snapshot)[name]
+    about, others = sets[name], len(sets) - 1
+    more = f" and {counted(others, 'more set', 'more sets')}" if others else ""
+    return f"{name}{more}: {about.kind} of {about.of}"
+
+
+def _again(snapshot: Snapshot, name: str) -> Again:
+    about = snapshot.stress.sets[name]
+    if about.of not in snapshot.set_keys:
+        line = f"`faultscape collect {snapshot.place} --remove '{name}/*'`"
+        return Again(
+            about.line,
+            (),
+            f"set {about.of}, of which it was made, has no images any more; collect it again, or remove this too: {line}",
+        )
+    return Again(about.line, (), gone_file(about.line, ("frost_textures", "objects", "depth", "corruption"), "stress"))
+
+
+def _line(snapshot: Snapshot, name: str) -> str:
+    about = snapshot.stress.sets[name]
+    line: JsonObject = about.line
+    return " ".join([f"faultscape stress {about.kind} {snapshot.place}", *option_words(line)])
+
+
+SETS = Artefact(
+    name="sets",
+    verb="stress",
+    inputs=("corpus",),
+    options=("set_", "preset", "corruption", "severities", "seed", "move_labels", "truth", "frost_textures", "role"),
+    reasons={
+        "images": "images of the set that it was made of came, changed or left",
+        "labels": "labels changed",
+        METHOD_INPUT: "an earlier version made them",
+    },
+    instances=lambda snapshot: list(_lines(snapshot)),
+    made_from=_made_from,
+    made_from_now=_made_from_now,
+    describe=_describe,
+    line=_line,
+    again=_again,
+)

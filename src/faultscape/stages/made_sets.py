@@ -1,0 +1,92 @@
+"""Sets of a study that were made of its other sets: which images are made, what follows when their parents change, and where their labels lie.
+
+Conventions: an image is made where it has a parent, the id of the image that it was made of. Its place, its group and its being in the study follow the parent's; its pixels follow
+from its recipe (corpus.stress_recipes), which holds the parent's digest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from faultscape.corpus.stress_recipes import recipe_of
+from faultscape.errors import StudyError
+from faultscape.nouns import Classes
+from faultscape.stressors.holdout import hold_out
+from faultscape.study.settings import Settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import Image
+from faultscape.study.tables.stress_sets import labels_folder, read_stress
+
+
+def collected(images: Iterable[Image]) -> list[Image]:
+    """Return the images that were collected, not made."""
+    return [image for image in images if not image.parent]
+
+
+def follow(images: list[Image]) -> list[Image]:
+    """Return the images with those that were made where their parents are now, in their groups; one whose parent left stays as it is."""
+    if not any(image.parent for image in images):
+        return images
+    by_id = {image.id: image for image in images}
+    done: dict[str, Image] = {}
+
+    def followed(image: Image) -> Image:
+        if image.id not in done:
+            parent = by_id.get(image.parent)
+            recipe = recipe_of(image.source) if parent is not None else None
+            if parent is None or recipe is None:
+                done[image.id] = image
+            else:
+                parent = followed(parent)
+                done[image.id] = replace(image, source=recipe.moved(parent.source).source, group=parent.group)
+        return done[image.id]
+
+    return [followed(image) for image in images]
+
+
+def descendants(images: Iterable[Image], gone: Collection[str]) -> set[str]:
+    """Return the ids of the images that were made of some images, or of images that were made of them."""
+    children: dict[str, list[str]] = {}
+    for image in images:
+        if image.parent:
+            children.setdefault(image.parent, []).append(image.id)
+    found: set[str] = set()
+    waiting = list(gone)
+    while waiting:
+        for child in children.get(waiting.pop(), ()):
+            if child not in found:
+                found.add(child)
+                waiting.append(child)
+    return found
+
+
+@dataclass(frozen=True)
+class SetLabels:
+    """Where the labels of a set lie: a folder of label maps, and {id of an image of the set: (shard, id) of its label there}."""
+
+    folder: Path
+    places: Mapping[str, tuple[int, str]]
+
+
+def labels_of_set(root: Path, images: Mapping[str, Image], name: str, truth: str) -> SetLabels | None:
+    """Return where the labels of the images of a set lie under a truth: a set that has no labels of its own has those of its parents. None where there can be none."""
+    sets = read_stress(root).sets
+    places = {image.id: image for image in images.values() if image.set == name}
+    while (about := sets.get(name)) is not None and about.labels == "parents":
+        places = {id_: images[image.parent] for id_, image in places.items() if image.parent in images}
+        name = about.of
+    if about is not None and (about.labels == "none" or about.truth != truth):
+        return None
+    folder = label_maps.truth(root, truth) if about is None else labels_folder(root, name)
+    return SetLabels(folder, {id_: (image.shard, image.id) for id_, image in places.items()})
+
+
+def held_out(root: Path, settings: Settings, name: str) -> Classes:
+    """Return the classes that a holdout of a study keeps; StudyError where there is none of the name, ClassesError where its classes are no classes of the study any more."""
+    held = read_stress(root).holdouts
+    if name not in held:
+        there = f"there are {', '.join(held)}" if held else "there is none; make one with `faultscape stress holdout`"
+        raise StudyError(f"--holdout {name!r}: the study has no such holdout; {there}")
+    return hold_out(settings.class_list, held[name]).kept

@@ -1,0 +1,1 @@
+"""What `stress` does to a study."""

@@ -1,0 +1,160 @@
+"""Corrupted sets: every image of a set, with each corruption of a preset at each severity, made when somebody reads it.
+
+Conventions: the stream of an image follows from (seed, the key of its parent as in ties, corruption, severity), so that images are the same bytes in any order, process and machine.
+Labels stay where they are, as in S3, unless `--move-labels` moves them with the pixels; then the set has labels of its own, of one truth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast
+
+from faultscape.corpus.stress_recipes import METHOD, CorruptStep, code_of, textures_digest
+from faultscape.errors import OptionError, closest
+from faultscape.stages import evidence
+from faultscape.stages.given_options import given_options
+from faultscape.stages.stress.entry import enter_sets
+from faultscape.stages.stress.moved_labels import fill_moved
+from faultscape.stages.stress.options import RUNNING, CorruptOptions, severities_of
+from faultscape.stages.stress.parents import Base, find_base, made_image
+from faultscape.stages.stress.pixels import write_images
+from faultscape.stages.stress.result import Stressed
+from faultscape.stressors.catalogue import PRESETS, entry
+from faultscape.stressors.corruption import Corruption, Preset
+from faultscape.study.folder import existing
+from faultscape.study.lock import writing
+from faultscape.study.parts import key_of
+from faultscape.study.settings import read_settings
+from faultscape.study.tables.corpus import Image, read_corpus
+from faultscape.study.tables.logs import log
+from faultscape.study.tables.stress_sets import Held, StressSet, read_stress
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One corruption at one severity, of images that are chosen later."""
+
+    corruption: Corruption
+    name: str
+    severity: int
+    textures: str = ""
+    code: str = ""
+
+    @property
+    def word(self) -> str:
+        """The condition as rows and sets call it."""
+        return f"{self.corruption.name}-{self.severity}"
+
+    def step(self, parent: Image, seed: int) -> CorruptStep:
+        """Return the step of one image."""
+        return CorruptStep(self.name, self.severity, seed, parent.key, self.textures, self.code)
+
+
+def corrupt_images(options: CorruptOptions) -> Stressed:
+    """Add the corrupted sets that a line asks for, and write their images where it says so. Errors: OptionError, CorpusError and StudyError where that cannot be."""
+    root, wanted = existing(options.study), conditions_of(options)
+    with writing(root):
+        settings, images, known = read_settings(root), read_corpus(root), read_stress(root)
+        if options.move_labels and settings.classifies:
+            raise OptionError("--move-labels moves label maps, and this is a study of classifiers; leave it out")
+        base = find_base(options.study, images, known, options.set_)
+        _refuse_corrupted(base, known.sets)
+        truth = evidence.choose_truth(root, options.truth) if options.move_labels else ""
+        names = {base.set_name(condition.word): condition for condition in wanted}
+        about = {name: _about(options, base, condition, truth) for name, condition in names.items()}
+        _refuse_others(options, known.sets, about)
+        rows = {
+            name: [made_image(base, image, name, condition.word, options.role, condition.step(image, options.seed)) for image in base.images]
+            for name, condition in names.items()
+        }  # fmt: skip
+        entered = enter_sets(root, rows, about)
+        if moved := [name for name, one in about.items() if one.labels == "own"]:
+            fill_moved(root, moved, truth, engine=options.engine, workers=options.workers)
+        log(root, "stress corrupt", **given_options(options, but=("study",)))
+    written = 0
+    if options.write:
+        folder = Path(options.write)
+        places = {
+            image.id: f"{names[name].corruption.name}/{names[name].severity}/{base.relative(image.parent)}.png"
+            for name, mine in rows.items()
+            for image in mine
+        }
+        written = write_images(root, folder, places, engine=options.engine, workers=options.workers)
+    return Stressed(
+        options.study, "corrupt", base.name, tuple(rows), sum(map(len, rows.values())), entered.new, entered.changed, entered.left, options.write or "", written
+    )  # fmt: skip
+
+
+def conditions_of(options: CorruptOptions) -> list[Condition]:
+    """Return the conditions that a line names, in the order of its preset; OptionError for names and severities that there are not."""
+    asked = severities_of(options.severities) if options.severities else None
+    if options.preset and options.corruption:
+        raise OptionError("--preset names corruptions, and so does --corruption; give one of both")
+    if options.corruption:
+        named = [(name, tuple(range(1, 6))) for name in dict.fromkeys(options.corruption)]
+    else:
+        preset = _preset(options.preset or "hendrycks15")
+        named = list(preset.corruptions)
+    found: list[Condition] = []
+    textures = str(Path(options.frost_textures).absolute()) if options.frost_textures else ""
+    held = textures_digest(textures) if textures else ""
+    for name, severities in named:
+        corruption = entry(name)
+        own = textures if corruption.name == "frost" else ""
+        word = str(Path(name).absolute()) if ".py:" in name else name
+        code = held if own else code_of(word)
+        found += [
+            Condition(corruption, word, severity, own, code) for severity in severities if asked is None or severity in asked
+        ]
+    if textures and not any(condition.textures for condition in found):
+        raise OptionError(
+            "--frost-textures are of frost, which is not among the corruptions of this line; leave it out, or add --corruption frost"
+        )
+    return found
+
+
+def set_inputs(base: Base, labels: str = "") -> dict[str, str]:
+    """Return what made sets follow from: their parents, how recipes are computed, and labels where they have their own."""
+    images = key_of(sorted((image.id, image.digest) for image in base.images))
+    return {"images": images, "method": str(METHOD), **({"labels": labels} if labels else {})}
+
+
+def _about(options: CorruptOptions, base: Base, condition: Condition, truth: str) -> StressSet:
+    moves = options.move_labels and condition.corruption.move is not None
+    parameters: Held = {
+        "corruption": condition.name, "severity": condition.severity, "seed": options.seed, **({"code": condition.code} if condition.code else {}),
+        **({"textures": condition.textures} if condition.textures else {}), **({"move_labels": True} if moves else {}),
+    }  # fmt: skip
+    labels = evidence.truth_key(existing(options.study), truth) if moves else ""
+    line = cast("Held", given_options(replace(options, set_=base.name), but=RUNNING))
+    return StressSet(
+        kind="corrupt", of=base.name, labels="own" if moves else "parents", truth=truth if moves else "", line=line, parameters=parameters, inputs=set_inputs(base, labels)
+    )  # fmt: skip
+
+
+def _refuse_corrupted(base: Base, known: dict[str, StressSet]) -> None:
+    """OptionError for a base that was corrupted itself: a second corruption is of no published benchmark, and 75 x 75 sets are of nobody's need."""
+    if base.name in known and known[base.name].kind == "corrupt":
+        raise OptionError(
+            f"--set {base.name}: is a corrupted set already; corrupt the set that it was made of, {known[base.name].of}"
+        )
+
+
+def _refuse_others(options: CorruptOptions, known: dict[str, StressSet], about: dict[str, StressSet]) -> None:
+    """OptionError where a set of the same name was made in another way: its results would be taken for those of the new one."""
+    for name, one in about.items():
+        if name in known and known[name].parameters != one.parameters:
+            before = known[name].parameters
+            differ = [key for key in {**before, **one.parameters} if before.get(key) != one.parameters.get(key)]
+            raise OptionError(
+                f"the study has a set {name!r} made with another {' and '.join(word.replace('_', ' ') for word in differ)} ({', '.join(str(before.get(key, 'none')) for key in differ)}); "
+                f"remove it first: faultscape collect {options.study} --remove '{name}/*'"
+            )
+
+
+def _preset(name: str) -> Preset:
+    found = {preset.name: preset for preset in PRESETS}
+    if name not in found:
+        raise OptionError(f"--preset {name!r} is not known; use {', '.join(found)}.{closest(name, [*found])}")
+    return found[name]

@@ -1,0 +1,66 @@
+"""Enter made sets into the corpus: new images get shards of their own, changed ones keep theirs, those whose parents left leave too.
+
+Conventions: a shard holds images of one made set. What stress.json says of a set is put before its rows, without its inputs, and with them once the rows are there: a line that was
+killed in between is not done, and does the rest when it runs again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from faultscape.errors import CorpusError
+from faultscape.study.settings import read_settings
+from faultscape.study.tables.corpus import Image, read_corpus, write_corpus
+from faultscape.study.tables.removed_images import note_removed, read_removed
+from faultscape.study.tables.stress_sets import StressSet, add_sets, read_stress
+
+
+@dataclass(frozen=True)
+class Entered:
+    """How many images of made sets are new, changed or left."""
+
+    new: int
+    changed: int
+    left: int
+
+
+def enter_sets(root: Path, wanted: Mapping[str, Sequence[Image]], about: Mapping[str, StressSet]) -> Entered:
+    """Make the corpus hold exactly the ``wanted`` {set: images} of these sets, and stress.json say what made them. CorpusError where a set of the name was collected."""
+    held, removed = read_corpus(root), {image.id: image for image in read_removed(root)}
+    known = read_stress(root).sets
+    if taken := next((image.set for image in held if image.set in wanted and image.set not in known), None):
+        raise CorpusError(
+            f"the study has a set {taken!r} that was collected; a made set cannot have its name: collect it as another --set"
+        )
+    add_sets(root, {name: one.model_copy(update={"inputs": {}}) for name, one in about.items()})
+    size, last = read_settings(root).shard, max((image.shard for image in [*held, *removed.values()]), default=-1)
+    by_id = {image.id: image for image in held}
+    stay, left = [], []
+    names = {name: {image.id for image in rows} for name, rows in wanted.items()}
+    for image in held:
+        (left if image.set in names and image.id not in names[image.set] else stay).append(image)
+    rows = {image.id: image for image in stay}
+    new = changed = 0
+    for images in wanted.values():
+        fresh = []
+        for image in sorted(images, key=lambda image: image.id):
+            earlier = by_id.get(image.id) or removed.get(image.id)
+            if earlier is None:
+                fresh.append(image)
+                continue
+            placed = replace(image, shard=earlier.shard)
+            new += image.id not in by_id
+            changed += image.id in by_id and placed != earlier
+            rows[image.id] = placed
+        for place, image in enumerate(fresh):
+            rows[image.id] = replace(image, shard=last + 1 + place // size)
+        last += -(-len(fresh) // size)
+        new += len(fresh)
+    if left:
+        note_removed(root, left)
+    if new or changed or left:
+        write_corpus(root, [*rows.values()])
+    add_sets(root, about)
+    return Entered(new, changed, len(left))

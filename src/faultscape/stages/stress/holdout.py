@@ -1,0 +1,95 @@
+"""Hold classes out: name them in the study, so that truth is read without them, and write training and test truth where a line asks for it.
+
+Conventions: a holdout is a name and class names; nothing of labels or maps is stored anew, since withholding is a look-up table applied when a truth is read: `measure --holdout NAME`
+takes the mean over the kept classes, with withheld pixels ignored, of clean and of corrupted sets alike. Written truth has the pixels of training truth (0..K-1, 254 withheld, 255
+void) and of test truth (1 withheld, 0 kept, 255 void); ids of classes.json are those pixels.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+from PIL import Image as Pillow
+
+from faultscape.classes.class_lists import table
+from faultscape.errors import LabelMapError, OptionError, StudyError, counted
+from faultscape.maps import runs
+from faultscape.progress import progress
+from faultscape.stages import evidence
+from faultscape.stages.stress.options import HoldoutOptions
+from faultscape.stages.stress.result import HeldOut
+from faultscape.stressors.holdout import Holdout, hold_out, open_labels, preset_classes, training_labels
+from faultscape.study.folder import existing, make_folder, put
+from faultscape.study.lock import writing
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import read_corpus, shards
+from faultscape.study.tables.logs import log
+from faultscape.study.tables.stress_sets import add_holdout, read_stress
+
+TRAINING, OPEN = "training", "open"
+
+
+def hold_out_classes(options: HoldoutOptions) -> HeldOut:
+    """Enter the classes that a line holds out, and write truth where it says so. Errors: OptionError, ClassesError and StudyError where that cannot be."""
+    root = existing(options.study)
+    with writing(root):
+        settings = read_settings(root)
+        if settings.classifies:
+            raise OptionError("holding out classes withholds pixels, and this is a study of classifiers")
+        if bool(options.classes) == bool(options.preset):
+            raise OptionError("say which classes to hold out: --classes a,b or --preset s3-paper or s3-code, one of both")
+        name = options.as_ or options.preset or "holdout"
+        names = preset_classes(options.preset, settings.class_list) if options.preset else options.classes
+        found = hold_out(settings.class_list, names)
+        held = read_stress(root).holdouts.get(name)
+        if held is not None and set(held) != set(found.withheld):
+            raise OptionError(f"the study has a holdout {name!r} of {', '.join(held)}; give this one another name with --as NAME")
+        add_holdout(root, name, found.withheld)
+        log(root, "stress holdout", name=name, classes=list(found.withheld))
+    written = _write(root, settings, found, options) if options.write else 0
+    return HeldOut(options.study, name, found.withheld, len(found.kept), options.write or "", written)
+
+
+def _write(root: Path, settings: Settings, found: Holdout, options: HoldoutOptions) -> int:
+    """Write training and test truth of every labelled image that was collected, and the class list of training; returns how many images."""
+    folder, truth = Path(str(options.write)), evidence.choose_truth(root, options.truth)
+    make_folder(folder)
+    where, places = label_maps.truth(root, truth), table(settings.class_list)
+    written = 0
+    images = [image for image in read_corpus(root) if not image.parent]
+    with progress("write", len(images)) as tick:
+        for number, rows in shards(images).items():
+            held = label_maps.read_maps(where, number)
+            for image in rows:
+                if (code := held.get(image.id)) is not None:
+                    try:
+                        labels = runs.decode(code, places)
+                    except LabelMapError as error:
+                        raise StudyError(f"{truth}, image {image.id}: {error}") from None
+                    _put_png(folder / TRAINING / f"{image.id}.png", training_labels(labels, found))
+                    _put_png(folder / OPEN / f"{image.id}.png", open_labels(labels, found))
+                    written += 1
+                tick(1)
+    if not written:
+        raise StudyError(f"truth {truth!r} has no labels of images that were collected; there is nothing to write")
+    kept = found.kept
+    wide = len(kept) > 254
+    classes = {
+        "names": list(kept.names), "ids": list(range(len(kept))), "void": [65534, 65535] if wide else [254, 255],
+        "colours": [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in kept.colours],
+    }  # fmt: skip
+    put(folder / "classes.json", (json.dumps(classes, indent=1, ensure_ascii=False) + "\n").encode())
+    print(
+        f"{counted(written, 'image')}: {folder}/{TRAINING} (0..{len(kept) - 1}, withheld {classes['void'][0]}, void {classes['void'][1]}) and {folder}/{OPEN} (0, 1, 255)"
+    )
+    return written
+
+
+def _put_png(path: Path, labels: np.ndarray) -> None:
+    out = io.BytesIO()
+    Pillow.fromarray(labels).save(out, format="PNG")
+    put(path, out.getvalue())

@@ -1,0 +1,71 @@
+"""Which images a line of `stress` makes others of, and what those are called.
+
+Conventions: the images of one set are stressed together. A made set is called after its condition, with the name of its base in front unless that is main; the id of a made image is
+its set and the id of its parent within the base.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from faultscape.corpus.stress_recipes import Recipe, Step
+from faultscape.errors import CorpusError, OptionError, closest
+from faultscape.study.folder import check_name
+from faultscape.study.tables.corpus import Image
+from faultscape.study.tables.stress_sets import StressSets
+
+CLEAN, MAIN = "clean", "main"
+
+
+@dataclass(frozen=True)
+class Base:
+    """A set and its images, of which others are made."""
+
+    name: str
+    images: tuple[Image, ...]
+
+    def set_name(self, condition: str) -> str:
+        """Return the name of the set of a condition."""
+        return check_name(condition if self.name == MAIN else f"{self.name}-{condition}", "set")
+
+    def id_of(self, set_name: str, parent: Image) -> str:
+        """Return the id of what is made of an image."""
+        return f"{set_name}/{self.relative(parent.id)}"
+
+    def relative(self, id_: str) -> str:
+        """Return the id of an image within the base."""
+        return id_ if self.name == MAIN else id_.removeprefix(f"{self.name}/")
+
+
+def find_base(study: str, images: Sequence[Image], known: StressSets, asked: str | None) -> Base:
+    """Return the base that a line asks for, or the only set that was collected.
+
+    Errors: CorpusError for a set that is not there, or has no pictures; OptionError where several could be meant.
+    """
+    names = list(dict.fromkeys(image.set for image in images))
+    clean = [name for name in names if name not in known.sets]
+    if asked not in names:
+        if asked not in (None, CLEAN):
+            raise CorpusError(f"--set {asked}: the study has no such set; it has {', '.join(names)}.{closest(str(asked), names)}")
+        if len(clean) != 1:
+            raise OptionError(f"the study has several sets ({', '.join(clean)}); say which images to stress with --set NAME")
+        asked = clean[0]
+    mine = tuple(image for image in images if image.set == asked)
+    if without := next((image for image in mine if not image.source), None):
+        raise CorpusError(
+            f"{without.id}: the study has its id alone; collect its picture with `faultscape collect {shlex.quote(study)} IMAGES`, then stress it"
+        )
+    return Base(str(asked), mine)
+
+
+def made_image(base: Base, parent: Image, set_name: str, condition: str, role: str, step: Step) -> Image:
+    """Return the row of an image that one step makes of its parent."""
+    recipe = Recipe(parent.source, parent.digest, step)
+    id_, first = base.id_of(set_name, parent), parent.near_duplicate_of
+    within = base.name == MAIN or first.startswith(f"{base.name}/")
+    return replace(
+        parent, id=id_, source=recipe.source, set=set_name, role=role, condition=condition if parent.condition == CLEAN else f"{parent.condition}+{condition}",
+        parent=parent.id, digest=recipe.made_digest, dhash=None, near_duplicate_of=f"{set_name}/{base.relative(first)}" if first and within else id_, shard=-1,
+    )  # fmt: skip

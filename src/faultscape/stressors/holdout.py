@@ -1,0 +1,148 @@
+"""Held-out classes: what a model may learn of a label map when some of its classes are to be unknown, and what it is judged by.
+
+Conventions: labels are places (H, W): 0..C-1 of C classes, C for void. *Withheld* pixels are those of the held-out classes. In training truth they are ignored by every loss, and are
+never taken for out-of-distribution data, which only pixels that were void from the start are; in test truth they are the anomaly: 1 withheld, 0 kept, 255 void. The kept classes have
+places 0..K-1 in their old order.
+Source: S3 (Buchanan et al. 2022), ADE20k-Open: classes are dropped "by masking out the pixels corresponding to these classes". The authors' code counts the ids of kept classes from 1
+with 0 never used, so that the last is out of range; ours are 0..K-1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from faultscape.errors import ClassesError, OptionError, closest
+from faultscape.nouns import Classes
+
+VOID, WITHHELD = 255, 254  # in training truth; classes are 0..K-1
+KNOWN, ANOMALY, UNJUDGED = 0, 1, 255  # in test truth
+
+
+@dataclass(frozen=True)
+class HoldoutPreset:
+    """Classes that a paper holds out, each by the names that it may have in a class list."""
+
+    name: str
+    classes: tuple[tuple[str, ...], ...]
+    source: str
+
+
+HOLDOUT_PRESETS = (
+    HoldoutPreset(
+        "s3-paper",
+        (("chair",), ("sofa", "couch")),
+        "S3 2: chair, sofa, couch; the class list of ADE20K has one class for the last two",
+    ),
+    HoldoutPreset("s3-code", (("chair",), ("armchair",), ("swivel chair",)), "the code of S3: chair, armchair, swivel chair"),
+)
+
+
+@dataclass(frozen=True)
+class Holdout:
+    """The classes that are kept, those that are withheld, and (C + 1,) tables by place: ``kept_places`` of the kept classes or K, ``is_withheld``."""
+
+    kept: Classes
+    withheld: tuple[str, ...]
+    kept_places: np.ndarray
+    is_withheld: np.ndarray
+
+
+def hold_out(classes: Classes, names: Sequence[str]) -> Holdout:
+    """Return what holding out some classes makes of a class list.
+
+    Errors: ClassesError for a name that is no class, OptionError where all classes or none are named.
+
+    >>> from faultscape.classes.class_lists import resolve
+    >>> found = hold_out(resolve(4), ["class-1"])
+    >>> found.kept.names, found.kept_places.tolist(), found.is_withheld.tolist()
+    (('class-0', 'class-2', 'class-3'), [0, 3, 1, 2, 3], [False, True, False, False, False])
+    """
+    if lost := next((name for name in names if name not in classes.names), None):
+        raise ClassesError(
+            f"{lost!r} cannot be held out: it is no class.{closest(lost, list(classes.names))} There are {', '.join(classes.names[:12])}{', ...' if len(classes) > 12 else ''}"
+        )
+    withheld = tuple(name for name in classes.names if name in set(names))
+    if not withheld or len(withheld) == len(classes):
+        raise OptionError(f"hold out one class or more, and keep one or more; got {len(withheld)} of {len(classes)}")
+    is_withheld = np.array([name in withheld for name in classes.names] + [False])
+    places = np.full(len(classes) + 1, len(classes) - len(withheld), np.uint16)
+    keep = np.flatnonzero(~is_withheld[:-1])
+    places[keep] = np.arange(len(keep))
+    ids = np.array(classes.ids)
+    gone = set(withheld)
+    kept = replace(
+        classes, names=tuple(classes.names[k] for k in keep), ids=tuple(ids[keep].tolist()), colours=tuple(classes.colours[k] for k in keep) if classes.colours else (),
+        void=tuple(sorted({*classes.void, *ids[is_withheld[:-1]].tolist()})), background=classes.background if classes.background in ids[keep] else None,
+        parents={name: left for name, members in classes.parents.items() if (left := tuple(m for m in members if m not in gone))},
+        synonyms={name: words for name, words in classes.synonyms.items() if name not in gone}, wnids=tuple(classes.wnids[k] for k in keep) if classes.wnids else (),
+        glosses={name: words for name, words in classes.glosses.items() if name not in gone},
+    )  # fmt: skip
+    return Holdout(kept, withheld, places, is_withheld)
+
+
+def preset_classes(name: str, classes: Classes) -> tuple[str, ...]:
+    """Return the classes of a list that a preset holds out, by the first of its names that the list has, or that is a synonym there.
+
+    Errors: OptionError for a preset that there is not, ClassesError where the list lacks one of its classes.
+    """
+    preset = next((preset for preset in HOLDOUT_PRESETS if preset.name == name), None)
+    if preset is None:
+        known = [preset.name for preset in HOLDOUT_PRESETS]
+        raise OptionError(f"--preset {name!r} is not known; use {' or '.join(known)}.{closest(name, known)}")
+    found = []
+    for words in preset.classes:
+        hits = [own for own in classes.names if own in words or set(words) & set(classes.synonyms.get(own, ()))]
+        if not hits:
+            raise ClassesError(
+                f"--preset {name} holds out {words[0]!r}, which the classes of the study do not have; name theirs with --classes"
+            )
+        found.append(hits[0])
+    return tuple(dict.fromkeys(found))
+
+
+def training_labels(labels: np.ndarray, holdout: Holdout) -> np.ndarray:
+    """Return the training truth (H, W) of labels (H, W) of places: 0..K-1 for kept classes, 254 withheld, 255 void; uint8, or uint16 where K is above 254 (65534, 65535).
+
+    >>> from faultscape.classes.class_lists import resolve
+    >>> training_labels(np.array([[0, 1, 2, 4]]), hold_out(resolve(4), ["class-1"])).tolist()
+    [[0, 254, 1, 255]]
+    """
+    wide = len(holdout.kept) > WITHHELD
+    table = holdout.kept_places.astype(np.uint16 if wide else np.uint8)
+    void, withheld = (65535, 65534) if wide else (VOID, WITHHELD)
+    table[holdout.kept_places == len(holdout.kept)] = void
+    table[holdout.is_withheld] = withheld
+    return table[labels]
+
+
+def loss_pixels(training: np.ndarray) -> np.ndarray:
+    """Return (H, W) which pixels of training truth a loss may see: those of kept classes.
+
+    >>> loss_pixels(np.array([[0, 254, 255, 3]], np.uint8)).tolist()
+    [[True, False, False, True]]
+    """
+    return training < (65534 if training.dtype == np.uint16 else WITHHELD)
+
+
+def ood_pixels(training: np.ndarray) -> np.ndarray:
+    """Return (H, W) which pixels of training truth may serve as out-of-distribution data: those that were void from the start, never withheld ones.
+
+    >>> ood_pixels(np.array([[0, 254, 255, 3]], np.uint8)).tolist()
+    [[False, False, True, False]]
+    """
+    return training == (65535 if training.dtype == np.uint16 else VOID)
+
+
+def open_labels(labels: np.ndarray, holdout: Holdout) -> np.ndarray:
+    """Return the test truth (H, W) uint8 of labels (H, W) of places: 1 withheld, 0 kept, 255 void (S3, ADE20k-Open).
+
+    >>> from faultscape.classes.class_lists import resolve
+    >>> open_labels(np.array([[0, 1, 2, 4]]), hold_out(resolve(4), ["class-1"])).tolist()
+    [[0, 1, 0, 255]]
+    """
+    table = np.where(holdout.is_withheld, ANOMALY, KNOWN).astype(np.uint8)
+    table[-1] = UNJUDGED
+    return table[labels]

@@ -1,0 +1,80 @@
+"""stress.json: the sets of a study that were made of its other sets, and the classes that were held out.
+
+Conventions: a set has a name, as in corpus.parquet, whose rows hold the recipes of its images. Here stands what made it: the ``kind`` of stress, the set that it was made ``of``,
+the ``line`` of options that were given, the ``parameters`` that decide what is made, and the ``inputs`` that it follows from. ``labels`` is "parents" where no pixel moves, so that
+labels of the parents are its own, "own" where they lie in stress/SET, "none" where there are none. A held-out class list is a name and the names of the classes that it withholds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Literal
+
+import pydantic
+
+from faultscape.errors import StudyError
+from faultscape.study.folder import check_name, put
+
+_FILE = "stress.json"
+Kind = Literal["corrupt", "blend", "fog"]
+Held = dict[str, pydantic.JsonValue]
+Labels = Literal["parents", "own", "none"]
+
+
+class StressSet(pydantic.BaseModel):
+    """One set that was made: see the conventions above."""
+
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+    kind: Kind
+    of: str
+    labels: Labels = "parents"
+    truth: str = ""  # the labels that it was made with, where these are its own
+    line: Held = {}
+    parameters: Held = {}
+    inputs: dict[str, str] = {}
+
+
+class StressSets(pydantic.BaseModel):
+    """All that stress.json holds."""
+
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+    sets: dict[str, StressSet] = {}
+    holdouts: dict[str, list[str]] = {}
+
+
+def read_stress(root: Path) -> StressSets:
+    """Return what stress.json holds, nothing where there is none; StudyError where it is damaged."""
+    path = root / _FILE
+    try:
+        return StressSets.model_validate_json(path.read_bytes()) if path.exists() else StressSets()
+    except (OSError, ValueError):
+        raise StudyError(f"{path} is damaged; delete it and run the lines of `faultscape stress` again") from None
+
+
+def add_sets(root: Path, sets: Mapping[str, StressSet]) -> None:
+    """Enter sets that were made, in place of those of their names."""
+    held = read_stress(root)
+    _put(root, held.model_copy(update={"sets": {**held.sets, **sets}}))
+
+
+def drop_sets(root: Path, names: Iterable[str]) -> None:
+    """Forget sets of which no image is left."""
+    held, gone = read_stress(root), set(names)
+    if gone & held.sets.keys():
+        _put(root, held.model_copy(update={"sets": {name: about for name, about in held.sets.items() if name not in gone}}))
+
+
+def add_holdout(root: Path, name: str, classes: Iterable[str]) -> None:
+    """Enter classes that are held out, under a name."""
+    held = read_stress(root)
+    _put(root, held.model_copy(update={"holdouts": {**held.holdouts, check_name(name, "holdout"): list(classes)}}))
+
+
+def labels_folder(root: Path, name: str) -> Path:
+    """Return the folder of the labels of a set that has its own, as label maps in parts."""
+    return root / "stress" / check_name(name, "set")
+
+
+def _put(root: Path, held: StressSets) -> None:
+    put(root / _FILE, (held.model_dump_json(indent=1) + "\n").encode())
