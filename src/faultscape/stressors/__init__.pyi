@@ -33,3 +33,6 @@ from .placement import Placement as Placement
 from .streams import Stream as Stream
 from .streams import stream_start as stream_start
 from .streams import words_at as words_at
+from .objects.drawn import DRAWN_OBJECTS as DRAWN_OBJECTS
+from .objects.drawn import drawn_cutout as drawn_cutout
+from .objects.drawn import drawn_cutouts as drawn_cutouts

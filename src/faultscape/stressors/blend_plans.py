@@ -77,7 +77,7 @@ def plan_blend(
     >>> box = Cutout(np.zeros((30, 40, 3), np.uint8), np.full((30, 40), 255, np.uint8), "a box", "box")
     >>> plan = plan_blend((360, 480), [box], "fishyscapes-v2", seed=0, key="digest of the frame")
     >>> [(placed.name, placed.x, placed.y, placed.width, placed.height) for placed in plan.objects]
-    [('a box', 91, 192, 71, 54)]
+    [('a box', 197, 256, 93, 70)]
     >>> plan_of_text(plan.text()) == plan, len(plan.text()) < 600
     (True, True)
     """
@@ -132,11 +132,11 @@ def _placement(
 
     return Placement(
         cutout.digest, cutout.name, cutout.class_, cutout.use, *box, flip,
-        smooth=0.0 if cutout.soft else round(max(0.6, 1.2 * scale), 6),
+        smooth=0.0 if cutout.soft else round(max(0.6, 1.2 * scale, 0.5 * box[3] / cutout.alpha.shape[0]), 6),
         brightness=drawn("brightness", 0.55, 0.85),
         histogram=drawn("histogram", 0.4, 0.7),
-        motion=drawn("motion", 0.002, 0.012),
-        depth=drawn("depth", 0.5 + 0.8 * far, 0.7 + 1.1 * far, length=True),
+        motion=drawn("motion", 0.001, 0.006),
+        depth=drawn("depth", 0.3 + 0.5 * far, 0.5 + 0.8 * far, length=True),
         noise=drawn("noise", 0.9, 1.1),
         glow=drawn("glow", 1.0, 3.0),
         glow_width=drawn("glow", 8.0, 16.0, length=True),

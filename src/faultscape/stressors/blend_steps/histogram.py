@@ -13,6 +13,8 @@ import numpy as np
 from faultscape.stressors.blend_steps.kernels.choice import blend_kernels
 from faultscape.stressors.blend_steps.layer import GREY, WHITE, WHOLE, Layer
 
+_SPREAD = 16  # grey levels to each side, over which an object's histogram is smoothed
+
 
 def match_histogram(layer: Layer, counts: np.ndarray, strength: float) -> tuple[Layer, float]:
     """Return the layer with each channel moved ``strength`` (0..1) of the way to the frame's distribution, and the mean change in grey levels.
@@ -29,7 +31,7 @@ def match_histogram(layer: Layer, counts: np.ndarray, strength: float) -> tuple[
     moved = 0
     for c in range(3):
         values = colour[inside, c]
-        own = np.bincount((values + GREY // 2) >> 8, weights=weight, minlength=256).astype(np.int64)
+        own = _smoothed(np.bincount((values + GREY // 2) >> 8, weights=weight, minlength=256).astype(np.int64))
         table = np.append(_table(own, counts[c]), WHITE)
         place, part = values >> 8, values & 255
         target = table[place] + ((table[place + 1] - table[place]) * part >> 8)
@@ -46,6 +48,14 @@ def channel_counts(image: np.ndarray) -> np.ndarray:
     [4, 4, 4]
     """
     return blend_kernels().count_values(image)
+
+
+def _smoothed(counts: np.ndarray) -> np.ndarray:
+    """Return the counts (256,) spread evenly over 33 values each, twice: a surface of one colour moves as a whole instead of falling apart into the frame's colours."""
+    for _ in range(2):
+        sums = np.concatenate([[0], np.cumsum(np.pad(counts, _SPREAD))])
+        counts = sums[2 * _SPREAD + 1 :] - sums[: -2 * _SPREAD - 1]
+    return counts
 
 
 def _table(own: np.ndarray, frame: np.ndarray) -> np.ndarray:

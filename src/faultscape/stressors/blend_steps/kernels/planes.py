@@ -64,10 +64,10 @@ def move(planes: np.ndarray, centre_y: int, centre_x: int, share: int, taps: int
     """Fill ``out`` with the mean of ``taps`` points on the ray from (centre_y, centre_x) through each pixel, over share / 2^20 of its distance."""
     height, width, count = planes.shape
     reach = 2 * (taps - 1)
+    totals = np.zeros(count, np.int64)
     for y in range(height):
         for x in range(width):
-            for c in range(count):
-                out[y, x, c] = 0
+            totals[:] = taps // 2
             for tap in range(taps):
                 place = 2 * tap - (taps - 1)
                 at_y = y * 256 + ((y - centre_y) * share * place // reach + 2048 >> 12)
@@ -81,9 +81,9 @@ def move(planes: np.ndarray, centre_y: int, centre_x: int, share: int, taps: int
                             if 0 <= row < height and 0 <= column < width:
                                 weight = (part_y if i else 256 - part_y) * (part_x if j else 256 - part_x)
                                 total += np.int64(planes[row, column, c]) * weight
-                    out[y, x, c] += total >> 16
+                    totals[c] += total >> 16
             for c in range(count):
-                out[y, x, c] = (out[y, x, c] + taps // 2) // taps
+                out[y, x, c] = totals[c] // taps
 
 
 @jit
