@@ -43,14 +43,18 @@ class BlendPlan:
     def text(self) -> str:
         """Return the plan as JSON on one line, which `plan_of_text` reads; numbers that are 0 are left out."""
         plan = asdict(self)
-        plan["objects"] = [{name: value for name, value in placed.items() if value or name in ("x", "y")} for placed in plan["objects"]]
+        plan["objects"] = [
+            {name: value for name, value in placed.items() if value or name in ("x", "y")} for placed in plan["objects"]
+        ]
         return json.dumps(plan, separators=(",", ":"))
 
     def placed(self, cutouts: Mapping[str, Cutout]) -> list[tuple[Cutout, Placement]]:
         """Return each placement with its cut-out of {digest: cut-out}; CorpusError names one that is not there or changed."""
         for placement in self.objects:
             if placement.cutout not in cutouts:
-                raise CorpusError(f"the plan takes {placement.name}, whose pixels ({placement.cutout}) are not among the {len(cutouts)} cut-outs given; give the same objects again")
+                raise CorpusError(
+                    f"the plan takes {placement.name}, whose pixels ({placement.cutout}) are not among the {len(cutouts)} cut-outs given; give the same objects again"
+                )
         return [(cutouts[placement.cutout], placement) for placement in self.objects]
 
 
@@ -85,19 +89,35 @@ def plan_blend(
     if forbidden is not None and forbidden.shape != tuple(frame):
         raise OptionError(f"forbidden pixels have shape {forbidden.shape}, the frame {tuple(frame)}; they must be of one size")
     stream = Stream(seed, key, "blend", draw)
-    known = stream.uniform() < 0.5  # drawn whether or not the preset has known objects, so that presets differ in what they do alone
+    known = (
+        stream.uniform() < 0.5
+    )  # drawn whether or not the preset has known objects, so that presets differ in what they do alone
     use: Use = "known" if preset == "fishyscapes-v3" and known else "anomaly"
     pool = sorted((cutout for cutout in cutouts if cutout.use == use), key=lambda cutout: cutout.digest)
     steps = {step.name for step in steps_of(preset, use)}
     if not pool:
-        raise OptionError(f"{preset} needs {'known objects' if use == 'known' else 'anomalies'}, and none of the {len(cutouts)} cut-outs is one; give some whose use is {use!r}")
+        raise OptionError(
+            f"{preset} needs {'known objects' if use == 'known' else 'anomalies'}, and none of the {len(cutouts)} cut-outs is one; give some whose use is {use!r}"
+        )
     height, width = frame
     focus = (width // 2, int(horizon * height))
     objects = tuple(
-        _placement(pool[stream.integer(len(pool))], (height, width), steps, Stream(seed, key, "blend", draw, "object", count), forbidden, areas, focus[1])
+        _placement(
+            pool[stream.integer(len(pool))],
+            (height, width),
+            steps,
+            Stream(seed, key, "blend", draw, "object", count),
+            forbidden,
+            areas,
+            focus[1],
+        )
         for count in range(objects_per_frame)
     )
-    foggy, beta, light = stream.uniform() < fog_chance, round(stream.uniform(*_BETAS), 6), _LIGHTS[0] + stream.integer(_LIGHTS[1] - _LIGHTS[0])
+    foggy, beta, light = (
+        stream.uniform() < fog_chance,
+        round(stream.uniform(*_BETAS), 6),
+        _LIGHTS[0] + stream.integer(_LIGHTS[1] - _LIGHTS[0]),
+    )
     fog = Fog(beta, (light, light, light)) if foggy else None
     return BlendPlan(preset, height, width, focus, objects, fog)
 
@@ -127,7 +147,9 @@ def _placement(
     far = farness(box[1] + box[3], horizon, frame[0])
 
     def drawn(step: str, low: float, high: float, *, length: bool = False) -> float:
-        value = stream.uniform(low, high)  # drawn whether or not the preset has the step, so that presets differ in their steps alone
+        value = stream.uniform(
+            low, high
+        )  # drawn whether or not the preset has the step, so that presets differ in their steps alone
         return round(value * (scale if length else 1.0), 6) if step in steps else 0.0
 
     return Placement(
@@ -148,7 +170,9 @@ def _check(objects_per_frame: int, areas: tuple[float, float], horizon: float, f
     if not 1 <= objects_per_frame <= _MOST_OBJECTS:
         raise OptionError(f"objects per frame: expected 1 to {_MOST_OBJECTS}; got {objects_per_frame}")
     if not 0 < areas[0] <= areas[1] <= 0.5:
-        raise OptionError(f"areas: expected two shares of the frame, 0 < least <= largest <= 0.5; got {areas[0]:g} and {areas[1]:g}")
+        raise OptionError(
+            f"areas: expected two shares of the frame, 0 < least <= largest <= 0.5; got {areas[0]:g} and {areas[1]:g}"
+        )
     if not 0 <= horizon < 1:
         raise OptionError(f"horizon: expected a share of the frame's height, 0 <= horizon < 1; got {horizon:g}")
     if not 0 <= fog_chance <= 1:

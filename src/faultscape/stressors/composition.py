@@ -47,7 +47,11 @@ class Blended:
 
 
 def blend(
-    base: np.ndarray, placed: Sequence[tuple[Cutout, Placement]], plan: BlendPlan, void: np.ndarray | None = None, depth: np.ndarray | None = None
+    base: np.ndarray,
+    placed: Sequence[tuple[Cutout, Placement]],
+    plan: BlendPlan,
+    void: np.ndarray | None = None,
+    depth: np.ndarray | None = None,
 ) -> Blended:
     """Return a frame (H, W, 3) uint8 with the objects of a plan blended in, and its labels; ``placed`` is what `BlendPlan.placed` returns.
 
@@ -64,7 +68,9 @@ def blend(
     if base.dtype != np.uint8 or base.ndim != 3 or base.shape[2] != 3:
         raise ImageError(f"blending: expected an image (H, W, 3) uint8; got {base.dtype} of shape {base.shape}")
     if base.shape[:2] != (plan.height, plan.width):
-        raise ImageError(f"blending: the plan is for {plan.width} x {plan.height} pixels, the image has {base.shape[1]} x {base.shape[0]}; plan it anew for this image")
+        raise ImageError(
+            f"blending: the plan is for {plan.width} x {plan.height} pixels, the image has {base.shape[1]} x {base.shape[0]}; plan it anew for this image"
+        )
     labels = labels_of_base(void, (plan.height, plan.width))
     image = base.copy()
     frame = FrameFacts(channel_counts(base), plan.focus)

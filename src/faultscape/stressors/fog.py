@@ -32,7 +32,9 @@ class Fog:
             raise OptionError(f"light of fog: expected grey levels from 0 to 255; got {self.light}")
 
 
-def add_fog(image: np.ndarray, fog: Fog, where: np.ndarray | None = None, depth: np.ndarray | None = None, *, horizon: int | None = None) -> np.ndarray:
+def add_fog(
+    image: np.ndarray, fog: Fog, where: np.ndarray | None = None, depth: np.ndarray | None = None, *, horizon: int | None = None
+) -> np.ndarray:
     """Return the image (H, W, 3) uint8 in fog ``where`` (H, W) is true; everywhere when left out.
 
     I = J t + L (1 - t), t = exp(-beta d), of the scene's colour J, the fog's light L and the depth d (H, W) in metres. A depth that is not finite or not above 0 is unknown and
@@ -46,7 +48,9 @@ def add_fog(image: np.ndarray, fog: Fog, where: np.ndarray | None = None, depth:
     if depth is None:
         depth = np.broadcast_to(depth_by_place(image.shape[0], horizon)[:, None], image.shape[:2])
     if depth.shape != image.shape[:2] or (where is not None and where.shape != image.shape[:2]):
-        raise ImageError(f"fog: the image has shape {image.shape[:2]}, depth {depth.shape}{'' if where is None else f', labels {where.shape}'}; they must be of one size")
+        raise ImageError(
+            f"fog: the image has shape {image.shape[:2]}, depth {depth.shape}{'' if where is None else f', labels {where.shape}'}; they must be of one size"
+        )
     known = np.isfinite(depth) & (depth > 0)
     optical = np.where(known, depth, FARTHEST).astype(np.float64) * fog.beta
     place = np.minimum(optical * _STEPS + 0.5, _STEPS * _MOST).astype(np.int64)

@@ -16,7 +16,10 @@ from faultscape.errors import ImageError, OptionError
 from faultscape.stressors.objects.cutout import Cutout, Use
 from faultscape.stressors.streams import Stream
 
-AREAS = (0.005, 0.041)  # share of a frame's pixels, evenly drawn; the widest and tallest objects come out smaller, so that 2.15 % are left
+AREAS = (
+    0.005,
+    0.041,
+)  # share of a frame's pixels, evenly drawn; the widest and tallest objects come out smaller, so that 2.15 % are left
 _WIDEST, _TALLEST = 0.45, 0.6  # of the frame
 _MOST_ENLARGED = 6.0
 _TRIES, _SMALLER = 40, 0.8
@@ -26,7 +29,24 @@ HIGH = 0.2
 MAMMALS = (
     "cat", "cow", "dog", "horse", "sheep", "bear", "camel", "deer", "donkey", "elephant", "fox", "giraffe", "goat", "kangaroo", "lion", "monkey", "pig", "rabbit", "tiger", "wolf", "zebra",
 )  # fmt: skip
-FLIERS = ("aeroplane", "airplane", "balloon", "bat", "bee", "bird", "butterfly", "drone", "eagle", "helicopter", "kite", "owl", "parachute", "parrot", "plane", "rocket")
+FLIERS = (
+    "aeroplane",
+    "airplane",
+    "balloon",
+    "bat",
+    "bee",
+    "bird",
+    "butterfly",
+    "drone",
+    "eagle",
+    "helicopter",
+    "kite",
+    "owl",
+    "parachute",
+    "parrot",
+    "plane",
+    "rocket",
+)
 
 
 @dataclass(frozen=True)
@@ -99,7 +119,9 @@ def draw_box(
     while True:
         height, width = (max(1, int(side * scale + 0.5)) for side in cutout.alpha.shape)
         if max(height, width) < 4:
-            raise OptionError(f"no place for {cutout.name} in a frame of {columns} x {rows}: forbidden pixels leave no room; give a mask of the ego vehicle alone")
+            raise OptionError(
+                f"no place for {cutout.name} in a frame of {columns} x {rows}: forbidden pixels leave no room; give a mask of the ego vehicle alone"
+            )
         first, last = _rows_of_middle(rows, height, lower=lower)
         for _ in range(_TRIES):
             x, y = stream.integer(columns - width + 1), first + stream.integer(last - first + 1)

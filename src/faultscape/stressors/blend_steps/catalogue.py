@@ -72,5 +72,7 @@ def steps_of(preset: str, use: str) -> tuple[BlendStep, ...]:
     ['alpha', 'brightness', 'noise']
     """
     if preset not in get_args(BlendPreset):
-        raise OptionError(f"preset is one of {', '.join(get_args(BlendPreset))}; got {preset!r}.{closest(preset, get_args(BlendPreset))}")
+        raise OptionError(
+            f"preset is one of {', '.join(get_args(BlendPreset))}; got {preset!r}.{closest(preset, get_args(BlendPreset))}"
+        )
     return tuple(step for step in BLEND_STEPS if preset in step.presets and (step.known or use != "known"))

@@ -72,7 +72,9 @@ class Cutout:
         return hashed.hexdigest()
 
 
-def cutout_of_mask(image: np.ndarray, mask: np.ndarray, name: str, class_: str = "", *, split: str = "", use: Use = "anomaly") -> Cutout:
+def cutout_of_mask(
+    image: np.ndarray, mask: np.ndarray, name: str, class_: str = "", *, split: str = "", use: Use = "anomaly"
+) -> Cutout:
     """Return the object that a mask (H, W), true or above 0 where it is, cuts out of an image (H, W, 3) uint8, cropped tightly.
 
     Errors: ImageError for an empty mask, or one of another size than the image.
@@ -117,15 +119,29 @@ def cutout_of_rgba(image: np.ndarray, name: str, class_: str = "", *, split: str
     """
     image = np.asarray(image)
     if image.ndim != 3 or image.shape[2] != 4 or image.dtype != np.uint8:
-        raise ImageError(f"{name}: has no alpha channel (expected (H, W, 4) uint8, got {image.dtype} of shape {image.shape}); save it as RGBA, or give a mask")
+        raise ImageError(
+            f"{name}: has no alpha channel (expected (H, W, 4) uint8, got {image.dtype} of shape {image.shape}); save it as RGBA, or give a mask"
+        )
     alpha = image[..., 3]
     if (alpha == 255).all():
-        raise ImageError(f"{name}: its alpha channel is opaque everywhere, so that nothing is cut out; make its background transparent")
+        raise ImageError(
+            f"{name}: its alpha channel is opaque everywhere, so that nothing is cut out; make its background transparent"
+        )
     cut = cutout_of_mask(image[..., :3], alpha > 0, name, class_, split=split, use=use)
     (x, y), (height, width) = cut.corner, cut.alpha.shape
     sides = [alpha[0] >= 128, alpha[-1] >= 128, alpha[:, 0] >= 128, alpha[:, -1] >= 128]
     border = sum(int(side.sum()) for side in sides if side.mean() > _CROPPED)
-    return Cutout(cut.pixels, np.ascontiguousarray(alpha[y : y + height, x : x + width]), name, class_, split, use, cut.corner, cut.frame, border)
+    return Cutout(
+        cut.pixels,
+        np.ascontiguousarray(alpha[y : y + height, x : x + width]),
+        name,
+        class_,
+        split,
+        use,
+        cut.corner,
+        cut.frame,
+        border,
+    )
 
 
 def connected_cutouts(
@@ -144,16 +160,21 @@ def connected_cutouts(
 
     labels = np.asarray(labels)
     if labels.shape != np.asarray(image).shape[:2]:
-        raise ImageError(f"{name}: its labels have shape {labels.shape}, its image {np.asarray(image).shape[:2]}; they must be of one size")
+        raise ImageError(
+            f"{name}: its labels have shape {labels.shape}, its image {np.asarray(image).shape[:2]}; they must be of one size"
+        )
     cutouts = []
     counts: dict[str, int] = {}
     for id_, class_ in names.items():
-        regions, _ = ndimage.label(labels == id_, np.ones((3, 3), bool))
+        regions = np.empty(labels.shape, np.int32)
+        ndimage.label(labels == id_, np.ones((3, 3), bool), regions)
         sizes = np.bincount(regions.ravel())
         for region in np.flatnonzero(sizes >= smallest):
             if region:
                 counts[class_] = counts.get(class_, 0) + 1
-                cutouts.append(cutout_of_mask(image, regions == region, f"{name} {class_} {counts[class_]}", class_, split=split, use=use))
+                cutouts.append(
+                    cutout_of_mask(image, regions == region, f"{name} {class_} {counts[class_]}", class_, split=split, use=use)
+                )
     return cutouts
 
 

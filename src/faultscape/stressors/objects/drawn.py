@@ -51,7 +51,7 @@ def drawn_cutout(name: str, variant: int = 0, seed: int = 0) -> Cutout:
     """Return one drawn object; OptionError for a name that is not in DRAWN_OBJECTS.
 
     >>> drawn_cutout("horse", 1)
-    Cutout('horse 1', horse, anomaly, 280 x 276)
+    Cutout('horse 1', horse, anomaly, 277 x 272)
     """
     for entry in DRAWN_OBJECTS:
         if entry.name == name:

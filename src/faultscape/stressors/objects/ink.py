@@ -28,7 +28,9 @@ class Ink:
         at = (np.arange(size) + 0.5) / size
         self._x, self._y = at[None, :], at[:, None]
 
-    def body(self, centre: Point, radii: Point, colour: Colour, *, turn: float = 0.0, rough: float = 0.12, grain: float = 0.03) -> None:
+    def body(
+        self, centre: Point, radii: Point, colour: Colour, *, turn: float = 0.0, rough: float = 0.12, grain: float = 0.03
+    ) -> None:
         """Draw an ellipsoid turned by ``turn`` degrees; ``rough`` is how much its texture varies, ``grain`` the size of it."""
         rows, columns = self._window(centre, max(radii))
         cosine, sine = round(math.cos(math.radians(turn)), 6), round(math.sin(math.radians(turn)), 6)
@@ -58,10 +60,20 @@ class Ink:
         light = 0.5 + 0.6 * np.maximum(0.0, u * _LIGHT[0] + v * _LIGHT[1] + facing * _LIGHT[2])
         self._lay(rows, columns, cover, colour, light * self._texture(rows, columns, rough, 0.03))
 
-    def face(self, corners: Sequence[Point], colour: Colour, *, shade: tuple[float, float] = (1.05, 0.85), rough: float = 0.05, grain: float = 0.05) -> None:
+    def face(
+        self,
+        corners: Sequence[Point],
+        colour: Colour,
+        *,
+        shade: tuple[float, float] = (1.05, 0.85),
+        rough: float = 0.05,
+        grain: float = 0.05,
+    ) -> None:
         """Draw a flat convex face, corners clockwise, with light that falls off from its upper to its lower border."""
         xs, ys = [x for x, _ in corners], [y for _, y in corners]
-        rows, columns = self._window(((min(xs) + max(xs)) / 2, (min(ys) + max(ys)) / 2), max(max(xs) - min(xs), max(ys) - min(ys)) / 2)
+        rows, columns = self._window(
+            ((min(xs) + max(xs)) / 2, (min(ys) + max(ys)) / 2), max(max(xs) - min(xs), max(ys) - min(ys)) / 2
+        )
         inside = np.full((rows.stop - rows.start, columns.stop - columns.start), 1e9)
         for (x0, y0), (x1, y1) in zip(corners, (*corners[1:], corners[0]), strict=True):
             length = math.sqrt((x1 - x0) * (x1 - x0) + (y1 - y0) * (y1 - y0))
@@ -86,7 +98,9 @@ class Ink:
 
     def _window(self, centre: Point, reach: float) -> tuple[slice, slice]:
         """Return the rows and columns that a stroke can touch."""
-        spans = [(int((middle - reach) * self.size) - 2, int((middle + reach) * self.size) + 3) for middle in (centre[1], centre[0])]
+        spans = [
+            (int((middle - reach) * self.size) - 2, int((middle + reach) * self.size) + 3) for middle in (centre[1], centre[0])
+        ]
         rows, columns = (slice(max(0, first), min(self.size, last)) for first, last in spans)
         return rows, columns
 

@@ -8,14 +8,29 @@ from __future__ import annotations
 from faultscape.stressors.objects.ink import Colour, Ink, Point
 from faultscape.stressors.streams import Stream
 
-PAINTS: tuple[Colour, ...] = ((176, 44, 38), (44, 84, 150), (58, 118, 72), (206, 172, 62), (70, 70, 76), (214, 208, 198), (132, 66, 110))
+PAINTS: tuple[Colour, ...] = (
+    (176, 44, 38),
+    (44, 84, 150),
+    (58, 118, 72),
+    (206, 172, 62),
+    (70, 70, 76),
+    (214, 208, 198),
+    (132, 66, 110),
+)
 WOODS: tuple[Colour, ...] = ((150, 104, 62), (98, 64, 40), (196, 158, 108))
 
 
-def block(ink: Ink, front: tuple[float, float, float, float], depth: tuple[float, float], colour: Colour, *, rough: float = 0.1) -> None:
+def block(
+    ink: Ink, front: tuple[float, float, float, float], depth: tuple[float, float], colour: Colour, *, rough: float = 0.1
+) -> None:
     """Draw a block: its front (x0, y0, x1, y1), and its top and side that go ``depth`` back, to the right and up."""
     (x0, y0, x1, y1), (dx, dy) = front, depth
-    ink.face(((x0, y0), (x0 + dx, y0 - dy), (x1 + dx, y0 - dy), (x1, y0)), [value * 1.15 for value in colour], shade=(1, 1), rough=rough)
+    ink.face(
+        ((x0, y0), (x0 + dx, y0 - dy), (x1 + dx, y0 - dy), (x1, y0)),
+        [value * 1.15 for value in colour],
+        shade=(1, 1),
+        rough=rough,
+    )
     ink.face(((x1, y0), (x1 + dx, y0 - dy), (x1 + dx, y1 - dy), (x1, y1)), [value * 0.6 for value in colour], rough=rough)
     ink.face(((x0, y0), (x1, y0), (x1, y1), (x0, y1)), colour, rough=rough)
 
@@ -27,7 +42,9 @@ def box(ink: Ink, stream: Stream) -> None:
     block(ink, (0.12, 0.88 - tall, 0.12 + wide, 0.88), (0.2, 0.14), colour)
     middle, top = 0.12 + wide / 2, 0.88 - tall
     tape = [value * 1.25 for value in colour]
-    ink.face(((middle - 0.03, top), (middle + 0.17, top - 0.14), (middle + 0.23, top - 0.14), (middle + 0.03, top)), tape, shade=(1, 1))
+    ink.face(
+        ((middle - 0.03, top), (middle + 0.17, top - 0.14), (middle + 0.23, top - 0.14), (middle + 0.03, top)), tape, shade=(1, 1)
+    )
     ink.face(((middle - 0.03, top), (middle + 0.03, top), (middle + 0.03, top + 0.13), (middle - 0.03, top + 0.13)), tape)
     ink.face(((0.17, 0.74), (0.29, 0.74), (0.29, 0.82), (0.17, 0.82)), (226, 222, 212))
 
@@ -118,7 +135,13 @@ def balloon(ink: Ink, stream: Stream) -> None:
     first, second = PAINTS[stream.integer(len(PAINTS))], PAINTS[stream.integer(len(PAINTS))]
     ink.limb(((0.5, 0.36), (0.5, 0.62)), (0.33, 0.12), first, rough=0.04)
     for place in (-0.62, 0.0, 0.62):
-        ink.body((0.5 + 0.33 * place, 0.36), (0.07 * (1.2 - abs(place)), 0.31 - 0.08 * abs(place)), second, turn=-14 * place, rough=0.04)
+        ink.body(
+            (0.5 + 0.33 * place, 0.36),
+            (0.07 * (1.2 - abs(place)), 0.31 - 0.08 * abs(place)),
+            second,
+            turn=-14 * place,
+            rough=0.04,
+        )
     for x in (0.45, 0.55):
         ink.limb(((x, 0.7), (x + (0.5 - x) * 0.3, 0.87)), (0.005, 0.005), (60, 54, 48))
     block(ink, (0.445, 0.86, 0.54, 0.95), (0.025, 0.015), WOODS[0], rough=0.3)
@@ -144,12 +167,19 @@ def barrel(ink: Ink, stream: Stream) -> None:
         x = 0.24 + 0.52 * place / 12
         turn = (place + 0.5) / 6 - 1
         lit = 0.5 + 0.6 * max(0.0, -0.4 * turn + 0.75 * (1 - turn * turn))
-        ink.face(((x, 0.2), (x + 0.045, 0.2), (x + 0.045, 0.86), (x, 0.86)), [value * lit for value in colour], shade=(1, 0.92), rough=0.2)
+        ink.face(
+            ((x, 0.2), (x + 0.045, 0.2), (x + 0.045, 0.86), (x, 0.86)),
+            [value * lit for value in colour],
+            shade=(1, 0.92),
+            rough=0.2,
+        )
     ink.body((0.5, 0.86), (0.26, 0.06), [value * 0.7 for value in colour], rough=0.2)
     ink.body((0.5, 0.2), (0.26, 0.06), [value * 1.1 for value in colour], rough=0.2)
     rib: tuple[Point, Point] = ((0.25, 0.42), (0.75, 0.42))
     for down in (0.0, 0.24):
-        ink.limb(((rib[0][0], rib[0][1] + down), (rib[1][0], rib[1][1] + down)), (0.014, 0.014), [value * 0.9 for value in colour])
+        ink.limb(
+            ((rib[0][0], rib[0][1] + down), (rib[1][0], rib[1][1] + down)), (0.014, 0.014), [value * 0.9 for value in colour]
+        )
 
 
 def ball(ink: Ink, stream: Stream) -> None:
