@@ -1,0 +1,182 @@
+"""The plan of a blended frame: which objects, where, and every number of every step, drawn from the seed and the key of the frame.
+
+Conventions: a plan is plain numbers and words: its JSON is what a corpus keeps, and the same plan with the same base and cut-outs gives the same bytes at any time on any machine.
+All lengths scale with the frame's height; given numbers are for 1,024 rows.
+Source: Blum et al. 2021 (S4) 3.1; the ranges are ours, the authors published none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import cast
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
+
+from faultscape.errors import CorpusError, OptionError
+from faultscape.stressors.blend_steps.catalogue import BlendPreset, steps_of
+from faultscape.stressors.blend_steps.depth import farness
+from faultscape.stressors.fog import Fog
+from faultscape.stressors.objects.cutout import Cutout, Use
+from faultscape.stressors.placement import AREAS, Placement, draw_box, own_box
+from faultscape.stressors.streams import Stream
+
+HORIZON = 0.42  # of the frame's height: Cityscapes' is near row 430 of 1,024
+_ROWS = 1024  # of the frames that lengths are given for
+_MOST_OBJECTS = 20
+_BETAS, _LIGHTS = (0.005, 0.03), (190, 230)  # seen through for 600 to 100 m; grey levels
+
+
+@dataclass(frozen=True)
+class BlendPlan:
+    """What is blended into one frame of (height, width) pixels; ``focus`` (x, y) is the point that the camera drives to, ``fog`` is None without."""
+
+    preset: BlendPreset
+    height: int
+    width: int
+    focus: tuple[int, int]
+    objects: tuple[Placement, ...]
+    fog: Fog | None = None
+
+    def text(self) -> str:
+        """Return the plan as JSON on one line, which `plan_of_text` reads; numbers that are 0 are left out."""
+        plan = asdict(self)
+        plan["objects"] = [
+            {name: value for name, value in placed.items() if value or name in ("x", "y")} for placed in plan["objects"]
+        ]
+        return json.dumps(plan, separators=(",", ":"))
+
+    def placed(self, cutouts: Mapping[str, Cutout]) -> list[tuple[Cutout, Placement]]:
+        """Return each placement with its cut-out of {digest: cut-out}; CorpusError names one that is not there or changed."""
+        for placement in self.objects:
+            if placement.cutout not in cutouts:
+                raise CorpusError(
+                    f"the plan takes {placement.name}, whose pixels ({placement.cutout}) are not among the {len(cutouts)} cut-outs given; give the same objects again"
+                )
+        return [(cutouts[placement.cutout], placement) for placement in self.objects]
+
+
+def plan_blend(
+    frame: tuple[int, int],
+    cutouts: Sequence[Cutout],
+    preset: BlendPreset,
+    *,
+    seed: int,
+    key: str,
+    draw: int = 0,
+    objects_per_frame: int = 1,
+    forbidden: np.ndarray | None = None,
+    areas: tuple[float, float] = AREAS,
+    horizon: float = HORIZON,
+    fog_chance: float = 0.0,
+) -> BlendPlan:  # fmt: skip
+    """Return the plan of a frame (height, width): the same for the same seed, key, draw, preset and set of cut-outs, in whatever order these come.
+
+    With fishyscapes-v3 the frame gets at random EITHER anomalies OR known objects; other presets take anomalies alone. ``forbidden`` (H, W) is true where no anomaly may go;
+    ``areas`` the least and the largest share of the frame that an object covers; ``horizon`` its row as a share of the height; ``fog_chance`` how probably fog is added.
+    Errors: OptionError for options out of range, no cut-out that fits the preset, or no room.
+
+    >>> box = Cutout(np.zeros((30, 40, 3), np.uint8), np.full((30, 40), 255, np.uint8), "a box", "box")
+    >>> plan = plan_blend((360, 480), [box], "fishyscapes-v2", seed=0, key="digest of the frame")
+    >>> [(placed.name, placed.x, placed.y, placed.width, placed.height) for placed in plan.objects]
+    [('a box', 197, 256, 93, 70)]
+    >>> plan_of_text(plan.text()) == plan, len(plan.text()) < 600
+    (True, True)
+    """
+    _check(objects_per_frame, areas, horizon, fog_chance)
+    if forbidden is not None and forbidden.shape != tuple(frame):
+        raise OptionError(f"forbidden pixels have shape {forbidden.shape}, the frame {tuple(frame)}; they must be of one size")
+    stream = Stream(seed, key, "blend", draw)
+    known = (
+        stream.uniform() < 0.5
+    )  # drawn whether or not the preset has known objects, so that presets differ in what they do alone
+    use: Use = "known" if preset == "fishyscapes-v3" and known else "anomaly"
+    pool = sorted((cutout for cutout in cutouts if cutout.use == use), key=lambda cutout: cutout.digest)
+    steps = {step.name for step in steps_of(preset, use)}
+    if not pool:
+        raise OptionError(
+            f"{preset} needs {'known objects' if use == 'known' else 'anomalies'}, and none of the {len(cutouts)} cut-outs is one; give some whose use is {use!r}"
+        )
+    height, width = frame
+    focus = (width // 2, int(horizon * height))
+    objects = tuple(
+        _placement(
+            pool[stream.integer(len(pool))],
+            (height, width),
+            steps,
+            Stream(seed, key, "blend", draw, "object", count),
+            forbidden,
+            areas,
+            focus[1],
+        )
+        for count in range(objects_per_frame)
+    )
+    foggy, beta, light = (
+        stream.uniform() < fog_chance,
+        round(stream.uniform(*_BETAS), 6),
+        _LIGHTS[0] + stream.integer(_LIGHTS[1] - _LIGHTS[0]),
+    )
+    fog = Fog(beta, (light, light, light)) if foggy else None
+    return BlendPlan(preset, height, width, focus, objects, fog)
+
+
+def plan_of_text(text: str) -> BlendPlan:
+    """Return the plan that `BlendPlan.text` wrote; CorpusError for anything else.
+
+    >>> plan_of_text("{}")
+    Traceback (most recent call last):
+    ...
+    faultscape.errors.CorpusError: this is no plan of a blended frame (preset: Field required); make the set again
+    """
+    try:
+        return _PLANS.validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "JSON"
+        raise CorpusError(f"this is no plan of a blended frame ({where}: {first['msg']}); make the set again") from None
+
+
+def _placement(
+    cutout: Cutout, frame: tuple[int, int], steps: set[str], stream: Stream, forbidden: np.ndarray | None, areas: tuple[float, float], horizon: int
+) -> Placement:  # fmt: skip
+    known, scale = cutout.use == "known", frame[0] / _ROWS
+    flip = not known and stream.uniform() < 0.5
+    box = own_box(cutout, frame) if known else draw_box(cutout, frame, stream, forbidden=forbidden, areas=areas, flip=flip)
+    far = farness(box[1] + box[3], horizon, frame[0])
+
+    def drawn(step: str, low: float, high: float, *, length: bool = False) -> float:
+        value = stream.uniform(
+            low, high
+        )  # drawn whether or not the preset has the step, so that presets differ in their steps alone
+        return round(value * (scale if length else 1.0), 6) if step in steps else 0.0
+
+    return Placement(
+        cutout.digest, cutout.name, cutout.class_, cutout.use, *box, flip,
+        smooth=0.0 if cutout.soft else round(max(0.6, 1.2 * scale, 0.5 * box[3] / cutout.alpha.shape[0]), 6),
+        brightness=drawn("brightness", 0.55, 0.85),
+        histogram=drawn("histogram", 0.4, 0.7),
+        motion=drawn("motion", 0.001, 0.006),
+        depth=drawn("depth", 0.3 + 0.5 * far, 0.5 + 0.8 * far, length=True),
+        noise=drawn("noise", 0.9, 1.1),
+        glow=drawn("glow", 1.0, 3.0),
+        glow_width=drawn("glow", 8.0, 16.0, length=True),
+        noise_start=stream.bits() >> 11,
+    )  # fmt: skip
+
+
+def _check(objects_per_frame: int, areas: tuple[float, float], horizon: float, fog_chance: float) -> None:
+    if not 1 <= objects_per_frame <= _MOST_OBJECTS:
+        raise OptionError(f"objects per frame: expected 1 to {_MOST_OBJECTS}; got {objects_per_frame}")
+    if not 0 < areas[0] <= areas[1] <= 0.5:
+        raise OptionError(
+            f"areas: expected two shares of the frame, 0 < least <= largest <= 0.5; got {areas[0]:g} and {areas[1]:g}"
+        )
+    if not 0 <= horizon < 1:
+        raise OptionError(f"horizon: expected a share of the frame's height, 0 <= horizon < 1; got {horizon:g}")
+    if not 0 <= fog_chance <= 1:
+        raise OptionError(f"fog chance: expected 0 to 1; got {fog_chance:g}")
+
+
+_PLANS = cast("TypeAdapter[BlendPlan]", TypeAdapter(BlendPlan))

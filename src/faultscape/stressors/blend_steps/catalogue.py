@@ -1,0 +1,78 @@
+"""BLEND_STEPS: every step in the paper's order, and which of them each preset has.
+
+Conventions: an entry applies its step to a layer with the numbers of a placement. Histogram matching is no step of known objects.
+Source: Blum et al. 2021 (S4) 3.1: steps without a star are v1 (March 2019), all are v2 (June 2019), v3 (January 2020) adds known objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from faultscape.errors import OptionError, closest
+from faultscape.stressors.blend_steps.alpha import smooth_alpha
+from faultscape.stressors.blend_steps.brightness import match_brightness
+from faultscape.stressors.blend_steps.depth import blur_depth
+from faultscape.stressors.blend_steps.glow import add_glow
+from faultscape.stressors.blend_steps.histogram import match_histogram
+from faultscape.stressors.blend_steps.layer import Layer
+from faultscape.stressors.blend_steps.motion import blur_motion
+from faultscape.stressors.blend_steps.noise import add_colour_noise
+from faultscape.stressors.placement import Placement
+
+BlendPreset = Literal["fishyscapes-v1", "fishyscapes-v2", "fishyscapes-v3"]
+
+
+@dataclass(frozen=True, eq=False)
+class FrameFacts:
+    """What steps take of the whole frame: how often each value stands in each channel (3, 256), and the focus (x, y) of its motion."""
+
+    counts: np.ndarray
+    focus: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class BlendStep:
+    """One step: its name, what it is for, the presets that have it, whether known objects take it, and what it does."""
+
+    name: str
+    says: str
+    presets: frozenset[BlendPreset]
+    known: bool
+    apply: Callable[[Layer, FrameFacts, Placement], tuple[Layer, float]]
+    value: str
+
+
+_ALL: frozenset[BlendPreset] = frozenset(["fishyscapes-v1", "fishyscapes-v2", "fishyscapes-v3"])
+_LATER: frozenset[BlendPreset] = frozenset(["fishyscapes-v2", "fishyscapes-v3"])
+
+# fmt: off
+BLEND_STEPS: tuple[BlendStep, ...] = (
+    BlendStep("alpha", "a hard mask gets a smooth border", _ALL, True, lambda layer, _, at: smooth_alpha(layer, at.smooth), "sigma, pixels"),
+    BlendStep("brightness", "mean brightness moves towards that of the covered pixels", _ALL, True, lambda layer, _, at: match_brightness(layer, at.brightness), "factor"),
+    BlendStep(
+        "histogram", "channels move towards the frame's distribution", _LATER, False,
+        lambda layer, frame, at: match_histogram(layer, frame.counts, at.histogram), "mean change, grey levels",
+    ),
+    BlendStep("motion", "radial blur of the camera's motion", _LATER, True, lambda layer, frame, at: blur_motion(layer, frame.focus, at.motion), "longest, pixels"),
+    BlendStep("depth", "what stands far away is less sharp", _LATER, True, lambda layer, _, at: blur_depth(layer, at.depth), "sigma, pixels"),
+    BlendStep("noise", "as noisy as the frame", _ALL, True, lambda layer, _, at: add_colour_noise(layer, at.noise_start, at.noise), "sigma, grey levels"),
+    BlendStep("glow", "overexposed pixels shed light over the border", _LATER, True, lambda layer, _, at: add_glow(layer, at.glow_width, at.glow), "most, grey levels"),
+)
+# fmt: on
+
+
+def steps_of(preset: str, use: str) -> tuple[BlendStep, ...]:
+    """Return the steps of a preset for an object of a use, in their order.
+
+    >>> [step.name for step in steps_of("fishyscapes-v1", "anomaly")]
+    ['alpha', 'brightness', 'noise']
+    """
+    if preset not in get_args(BlendPreset):
+        raise OptionError(
+            f"preset is one of {', '.join(get_args(BlendPreset))}; got {preset!r}.{closest(preset, get_args(BlendPreset))}"
+        )
+    return tuple(step for step in BLEND_STEPS if preset in step.presets and (step.known or use != "known"))

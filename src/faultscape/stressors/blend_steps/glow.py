@@ -1,0 +1,44 @@
+"""Step 7, glow: what is overexposed sheds light over its border.
+
+Conventions: both ways: bright pixels of the frame (a sky) over the object's rim, and bright pixels of the object over the frame around it. The frame's own glow is in its pixels already.
+Source: Blum et al. 2021 (S4) 3.1, last step; the threshold, the width and the strength are ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from faultscape.stressors.blend_steps.layer import GREY, WHITE, WHOLE, Layer, blurred, gaussian, resized
+
+BRIGHT = 225  # grey levels: above it a pixel is overexposed
+_COARSE = 4  # glow is smooth: it is computed on blocks of 4 x 4 pixels
+
+
+def add_glow(layer: Layer, sigma: float, strength: float) -> tuple[Layer, float]:
+    """Return the layer with the frame's light on its rim and with the light that it sheds, and the most of either in grey levels.
+
+    Light on the object: strength G * ((1 - alpha) max(0, frame - 225)); around it: strength G * (alpha max(0, object - 225)), of a Gaussian G of ``sigma`` pixels.
+
+    >>> window = np.full((16, 16, 3), 255, np.uint8)
+    >>> alpha = np.zeros((16, 16), np.int32)
+    >>> alpha[4:12, 4:12] = 4096
+    >>> add_glow(Layer(np.zeros((16, 16, 3), np.int32), alpha, (0, 0), window, (16, 16)), 2.0, 1.0)[0].colour[4, 4, 0] > 0
+    np.True_
+    """
+    clear = WHOLE - layer.alpha
+    frame = np.maximum(layer.window.astype(np.int32) - BRIGHT, 0) * GREY * clear[..., None] // WHOLE
+    own = np.maximum(layer.colour - BRIGHT * GREY, 0) * layer.alpha[..., None] // WHOLE
+    if not frame.any() and not own.any():
+        return layer, 0.0
+    weights, share = gaussian(sigma / _COARSE), round(strength * GREY)
+    height, width = layer.alpha.shape
+    spread = np.pad(np.concatenate([frame, own], 2), ((0, -height % _COARSE), (0, -width % _COARSE), (0, 0)))
+    rows, columns = spread.shape[0] // _COARSE, spread.shape[1] // _COARSE
+    coarse = spread.reshape(rows, _COARSE, columns, _COARSE, 6).sum((1, 3), dtype=np.int32) // (_COARSE * _COARSE)
+    spread = resized(blurred(coarse, weights), spread.shape[:2])[:height, :width] * share // GREY
+    onto, light = spread[..., :3], spread[..., 3:]
+    colour = np.minimum(layer.colour + onto, WHITE)
+    most = max(int(onto[layer.alpha > 0].max(initial=0)), int(light[layer.alpha < WHOLE].max(initial=0)))
+    return replace(layer, colour=colour, light=np.ascontiguousarray(light)), round(most / GREY, 6)

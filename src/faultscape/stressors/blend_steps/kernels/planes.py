@@ -1,0 +1,114 @@
+"""Blurs, resampling, motion, noise and counts of values over whole numbers.
+
+Conventions: planes are (h, w, k) int32; weights are whole numbers whose sum is 2^12; what lies outside is 0. Results are rounded to the nearest, halves up. The plain twin is
+`plain_planes`, which gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from faultscape.maps.jit import jit
+from faultscape.stressors.kernels.streams import word_at
+
+_HALF, _SHIFT = 1 << 11, 12
+
+
+@jit
+def blur(planes: np.ndarray, weights: np.ndarray, lines: np.ndarray, out: np.ndarray) -> None:
+    """Fill ``out`` with the planes weighted along rows, then along columns; ``lines`` (h, w, k) is room for the first."""
+    height, width, count = planes.shape
+    radius = len(weights) // 2
+    for y in range(height):
+        for x in range(width):
+            first, last = max(0, x - radius), min(width - 1, x + radius)
+            for c in range(count):
+                total = np.int64(_HALF)
+                for k in range(first, last + 1):
+                    total += np.int64(planes[y, k, c]) * weights[k - x + radius]
+                lines[y, x, c] = total >> _SHIFT
+    for y in range(height):
+        first, last = max(0, y - radius), min(height - 1, y + radius)
+        for x in range(width):
+            for c in range(count):
+                total = np.int64(_HALF)
+                for k in range(first, last + 1):
+                    total += np.int64(lines[k, x, c]) * weights[k - y + radius]
+                out[y, x, c] = total >> _SHIFT
+
+
+@jit
+def resample(
+    planes: np.ndarray, first_y: np.ndarray, weights_y: np.ndarray, first_x: np.ndarray, weights_x: np.ndarray, lines: np.ndarray, out: np.ndarray
+) -> None:  # fmt: skip
+    """Fill ``out`` (H, W, k): pixel (y, x) weighs the planes' rows from first_y[y] and columns from first_x[x] on; ``lines`` (h, W, k) is room."""
+    height, count = planes.shape[0], planes.shape[2]
+    for y in range(height):
+        for x in range(lines.shape[1]):
+            for c in range(count):
+                total = np.int64(_HALF)
+                for k in range(weights_x.shape[1]):
+                    total += np.int64(planes[y, first_x[x] + k, c]) * weights_x[x, k]
+                lines[y, x, c] = total >> _SHIFT
+    for y in range(out.shape[0]):
+        for x in range(out.shape[1]):
+            for c in range(count):
+                total = np.int64(_HALF)
+                for k in range(weights_y.shape[1]):
+                    total += np.int64(lines[first_y[y] + k, x, c]) * weights_y[y, k]
+                out[y, x, c] = total >> _SHIFT
+
+
+@jit
+def move(planes: np.ndarray, centre_y: int, centre_x: int, share: int, taps: int, out: np.ndarray) -> None:
+    """Fill ``out`` with the mean of ``taps`` points on the ray from (centre_y, centre_x) through each pixel, over share / 2^20 of its distance."""
+    height, width, count = planes.shape
+    reach = 2 * (taps - 1)
+    totals = np.zeros(count, np.int64)
+    for y in range(height):
+        for x in range(width):
+            totals[:] = taps // 2
+            for tap in range(taps):
+                place = 2 * tap - (taps - 1)
+                at_y = y * 256 + ((y - centre_y) * share * place // reach + 2048 >> 12)
+                at_x = x * 256 + ((x - centre_x) * share * place // reach + 2048 >> 12)
+                low_y, low_x, part_y, part_x = at_y >> 8, at_x >> 8, at_y & 255, at_x & 255
+                for c in range(count):
+                    total = np.int64(32768)
+                    for i in range(2):
+                        for j in range(2):
+                            row, column = low_y + i, low_x + j
+                            if 0 <= row < height and 0 <= column < width:
+                                weight = (part_y if i else 256 - part_y) * (part_x if j else 256 - part_x)
+                                total += np.int64(planes[row, column, c]) * weight
+                    totals[c] += total >> 16
+            for c in range(count):
+                out[y, x, c] = totals[c] // taps
+
+
+@jit
+def add_noise(colour: np.ndarray, start: np.uint64, sigmas: np.ndarray) -> None:
+    """Add noise of a standard deviation a channel to ``colour`` in place: the sum of four uniform numbers of 16 bits each, so nearly normal."""
+    height, width, count = colour.shape
+    mask, sixteen = np.uint64(0xFFFF), np.uint64(16)
+    for y in range(height):
+        for x in range(width):
+            for c in range(count):
+                word = word_at(start, np.uint64((y * width + x) * count + c))
+                total = np.int64(0)
+                for _ in range(4):
+                    total += np.int64(word & mask)
+                    word >>= sixteen
+                drawn = (total - 131070) * sigmas[c] // 37837
+                colour[y, x, c] = min(max(colour[y, x, c] + drawn, 0), 65280)
+
+
+@jit
+def count_values(image: np.ndarray) -> np.ndarray:
+    """Return (3, 256) int64: how often each value stands in each channel of an (H, W, 3) uint8 image."""
+    counts = np.zeros((3, 256), np.int64)
+    for y in range(image.shape[0]):
+        for x in range(image.shape[1]):
+            for c in range(3):
+                counts[c, image[y, x, c]] += 1
+    return counts

@@ -1,0 +1,138 @@
+"""An object on its way into a frame: its colours and its alpha at their size there, and the part of the frame around it.
+
+Conventions: colours are whole numbers, 256 to a grey level (0..65280), alpha 0..4096, both int32, so that every step has the same bytes on every machine. Blurs and resampling work on
+planes (h, w, 4) of colour times alpha, and alpha: colours of transparent pixels never leak in, and a pixel outside a mask gets the colours of the object's pixels nearby.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from faultscape.errors import ImageError
+from faultscape.stressors.blend_steps.kernels.choice import blend_kernels
+from faultscape.stressors.objects.cutout import Cutout
+
+WHOLE = 4096  # the alpha of a pixel that is the object alone, and the sum of all weights
+GREY = 256  # parts of a grey level
+WHITE = 255 * GREY
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """An object's colour (h, w, 3) and alpha (h, w) where its corner (x, y) lies in the frame, and the light (h, w, 3) that it sheds around itself, or None.
+
+    ``window`` (h, w, 3) uint8 is the frame underneath; beyond the frame's border its nearest pixels. ``size`` is that of the frame (height, width).
+    """
+
+    colour: np.ndarray
+    alpha: np.ndarray
+    corner: tuple[int, int]
+    window: np.ndarray
+    size: tuple[int, int]
+    light: np.ndarray | None = None
+
+
+def layer_of(cutout: Cutout, base: np.ndarray, box: tuple[int, int, int, int], *, flip: bool, margin: int) -> Layer:
+    """Return the layer of a cut-out resized into the box (x, y, width, height) of a frame (H, W, 3), with a transparent margin around it.
+
+    Each new pixel is the mean of what it covers of the cut-out, or lies between its nearest pixels where the object grows.
+    """
+    x, y, width, height = box
+    pixels, alpha = cutout.pixels, cutout.alpha
+    if flip:
+        pixels, alpha = pixels[:, ::-1], alpha[:, ::-1]
+    weight = (alpha.astype(np.int32) * WHOLE + 127) // 255
+    planes = np.empty((*alpha.shape, 4), np.int32)
+    planes[..., :3] = pixels.astype(np.int32) * GREY * weight[..., None]
+    planes[..., 3] = weight
+    planes = np.pad(resized(planes, (height, width)), ((margin, margin), (margin, margin), (0, 0)))
+    window = window_of(base, (x - margin, y - margin, width + 2 * margin, height + 2 * margin))
+    return of_planes(planes, Layer(planes, planes, (x - margin, y - margin), window, (base.shape[0], base.shape[1])))
+
+
+def window_of(base: np.ndarray, box: tuple[int, int, int, int]) -> np.ndarray:
+    """Return the pixels of a frame in a box (x, y, width, height), beyond its border the nearest ones.
+
+    >>> window_of(np.array([[1, 2], [3, 4]]), (1, 0, 2, 3)).tolist()
+    [[2, 2], [4, 4], [4, 4]]
+    """
+    x, y, width, height = box
+    rows = np.clip(np.arange(y, y + height), 0, base.shape[0] - 1)
+    columns = np.clip(np.arange(x, x + width), 0, base.shape[1] - 1)
+    return base[rows[:, None], columns]
+
+
+def planes_of(layer: Layer) -> np.ndarray:
+    """Return (h, w, 4) int32: colour times alpha, and alpha."""
+    planes = np.empty((*layer.alpha.shape, 4), np.int32)
+    np.multiply(layer.colour, layer.alpha[..., None], out=planes[..., :3])
+    planes[..., 3] = layer.alpha
+    return planes
+
+
+def of_planes(planes: np.ndarray, layer: Layer) -> Layer:
+    """Return the layer with the colour and the alpha of planes; where alpha is 0 the colour is too."""
+    alpha = planes[..., 3]
+    divisor = np.maximum(alpha, 1)[..., None]
+    colour = np.minimum((planes[..., :3] + divisor // 2) // divisor, WHITE)
+    return replace(layer, colour=colour, alpha=np.ascontiguousarray(alpha))
+
+
+def blurred(planes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return planes (h, w, k) int32 weighted along rows and columns; the weights are whole numbers of the sum 4096."""
+    if len(weights) == 1:
+        return planes
+    lines, out = np.empty_like(planes), np.empty_like(planes)
+    blend_kernels().blur(planes, weights, lines, out)
+    return out
+
+
+def gaussian(sigma: float) -> np.ndarray:
+    """Return the weights of a Gaussian of a standard deviation in pixels, over three of them to each side, as whole numbers of the sum 4096.
+
+    >>> gaussian(0.5).tolist(), int(gaussian(2.0).sum())
+    ([1, 436, 3222, 436, 1], 4096)
+    """
+    radius = int(3 * sigma + 0.5)
+    if not radius:
+        return np.array([WHOLE], np.int64)
+    raw = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2)
+    rounded = np.rint(np.round(raw, 9) * 2**20).astype(np.int64)  # the last bit of exp decides nothing
+    weights = rounded * WHOLE // int(rounded.sum())
+    weights[radius] += WHOLE - int(weights.sum())
+    return weights
+
+
+def resized(planes: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """Return planes (h, w, k) int32 at another size (height, width).
+
+    >>> resized(np.array([[[0], [100]]], np.int32), (1, 1)).tolist(), resized(np.array([[[0], [100]]], np.int32), (1, 4))[..., 0].tolist()
+    ([[[50]]], [[0, 25, 75, 100]])
+    """
+    height, width = size
+    if height < 1 or width < 1:
+        raise ImageError(f"an object cannot be {width} x {height} pixels in size; give at least 1 x 1")
+    first_y, weights_y = _weights(planes.shape[0], height)
+    first_x, weights_x = _weights(planes.shape[1], width)
+    planes = np.ascontiguousarray(planes, np.int32)
+    lines = np.empty((planes.shape[0], width, planes.shape[2]), np.int32)
+    out = np.empty((height, width, planes.shape[2]), np.int32)
+    blend_kernels().resample(planes, first_y, weights_y, first_x, weights_x, lines, out)
+    return out
+
+
+def _weights(old: int, new: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first old pixel (new,) and the weights (new, K) int64 of the sum 4096 of each new one: a triangle as wide as the larger of the two pixels."""
+    scale = max(old / new, 1.0)
+    centre = (np.arange(new) + 0.5) * (old / new) - 0.5
+    count = min(old, 2 * int(np.ceil(scale)) + 1)
+    first = np.clip(np.ceil(centre - scale).astype(np.int64), 0, old - count)
+    place = first[:, None] + np.arange(count)
+    raw = np.maximum(0.0, 1.0 - np.abs(place - centre[:, None]) / scale)
+    raw = np.rint(raw * 2**16).astype(np.int64)
+    raw[:, 0] += raw.sum(1) == 0
+    weights = raw * WHOLE // raw.sum(1, keepdims=True)
+    weights[np.arange(new), raw.argmax(1)] += WHOLE - weights.sum(1)
+    return first, weights

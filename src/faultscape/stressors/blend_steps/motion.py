@@ -1,0 +1,43 @@
+"""Step 4, radial motion blur: the camera drives, so that what it sees moves away from the point it drives to.
+
+Conventions: the longer the farther from that point (the focus), in proportion.
+Source: Blum et al. 2021 (S4) 3.1, fourth step; the focus and the share are ours.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from faultscape.stressors.blend_steps.kernels.choice import blend_kernels
+from faultscape.stressors.blend_steps.layer import Layer, of_planes, planes_of
+
+_MOST = 33  # points that one pixel is the mean of
+
+
+def blur_motion(layer: Layer, focus: tuple[int, int], share: float) -> tuple[Layer, float]:
+    """Return the layer blurred along the rays from the focus (x, y) of the frame, over ``share`` of each pixel's distance, and the longest blur in pixels.
+
+    >>> layer = Layer(np.zeros((1, 3, 3), np.int32), np.array([[0, 4096, 0]], np.int32), (99, 0), np.zeros((1, 3, 3), np.uint8), (1, 102))
+    >>> blur_motion(layer, (0, 0), 0.02)[0].alpha.tolist()  # 2 of 100 pixels
+    [[1349, 1365, 1349]]
+    """
+    height, width = layer.alpha.shape
+    centre_y, centre_x = focus[1] - layer.corner[1], focus[0] - layer.corner[0]
+    reach_y, reach_x = max(abs(centre_y), abs(height - centre_y)), max(abs(centre_x), abs(width - centre_x))
+    longest = share * float(np.sqrt(reach_y * reach_y + reach_x * reach_x))
+    taps = min(_MOST, int(longest) + 1)
+    if taps < 2:
+        return layer, 0.0
+    planes = planes_of(layer)
+    out = np.empty_like(planes)
+    blend_kernels().move(planes, centre_y, centre_x, round(share * 2**20), taps, out)
+    return of_planes(out, layer), round(longest, 6)
+
+
+def longest_motion(shape: tuple[int, int], share: float) -> int:
+    """Return the most pixels to each side that motion can spread an object of a frame (height, width).
+
+    >>> longest_motion((300, 400), 0.02)
+    6
+    """
+    return int(share * float(np.sqrt(shape[0] * shape[0] + shape[1] * shape[1])) / 2) + 1

@@ -1,0 +1,109 @@
+"""Blend objects into a frame by a plan.
+
+Conventions: base and image (H, W, 3) uint8 RGB, labels (H, W) uint8 (`anomaly_labels`). Pixels away from objects and their glow keep their bytes, unless there is fog. All arithmetic is in whole numbers.
+Source: Blum et al. 2021 (S4) 3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from faultscape.errors import ImageError
+from faultscape.stressors.anomaly_labels import ANOMALY, KNOWN, count_labels, labels_of_base
+from faultscape.stressors.blend_plans import BlendPlan
+from faultscape.stressors.blend_steps.catalogue import FrameFacts, steps_of
+from faultscape.stressors.blend_steps.histogram import channel_counts
+from faultscape.stressors.blend_steps.layer import GREY, WHITE, WHOLE, Layer, layer_of
+from faultscape.stressors.blend_steps.motion import longest_motion
+from faultscape.stressors.fog import add_fog
+from faultscape.stressors.objects.cutout import Cutout
+from faultscape.stressors.placement import Placement
+
+
+@dataclass(frozen=True)
+class StepValue:
+    """What one step did to one object (its number in the plan): the factor, sigma or change that its entry of BLEND_STEPS names."""
+
+    object: int
+    step: str
+    value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Blended:
+    """A blended frame: image (H, W, 3) uint8, labels (H, W) uint8, and what each step did."""
+
+    image: np.ndarray
+    labels: np.ndarray
+    steps: tuple[StepValue, ...]
+
+    @property
+    def pixels(self) -> tuple[int, int, int]:
+        """How many pixels are anomalous, known and void."""
+        return count_labels(self.labels)
+
+
+def blend(
+    base: np.ndarray,
+    placed: Sequence[tuple[Cutout, Placement]],
+    plan: BlendPlan,
+    void: np.ndarray | None = None,
+    depth: np.ndarray | None = None,
+) -> Blended:
+    """Return a frame (H, W, 3) uint8 with the objects of a plan blended in, and its labels; ``placed`` is what `BlendPlan.placed` returns.
+
+    ``void`` (H, W) is true where the base has no class; ``depth`` (H, W) in metres serves the plan's fog. Errors: ImageError for a base of another kind or size than the plan's, or void or depth of another size.
+
+    >>> cutout = Cutout(np.full((9, 9, 3), 90, np.uint8), np.full((9, 9), 255, np.uint8), "a box")
+    >>> from faultscape.stressors import plan_blend
+    >>> plan = plan_blend((64, 96), [cutout], "fishyscapes-v2", seed=0, key="digest of the frame")
+    >>> made = blend(np.full((64, 96, 3), 100, np.uint8), plan.placed({cutout.digest: cutout}), plan)
+    >>> sum(made.pixels) == 64 * 96, [step.step for step in made.steps]
+    (True, ['alpha', 'brightness', 'histogram', 'motion', 'depth', 'noise', 'glow'])
+    """
+    base = np.asarray(base)
+    if base.dtype != np.uint8 or base.ndim != 3 or base.shape[2] != 3:
+        raise ImageError(f"blending: expected an image (H, W, 3) uint8; got {base.dtype} of shape {base.shape}")
+    if base.shape[:2] != (plan.height, plan.width):
+        raise ImageError(
+            f"blending: the plan is for {plan.width} x {plan.height} pixels, the image has {base.shape[1]} x {base.shape[0]}; plan it anew for this image"
+        )
+    labels = labels_of_base(void, (plan.height, plan.width))
+    image = base.copy()
+    frame = FrameFacts(channel_counts(base), plan.focus)
+    values = []
+    for number, (cutout, placement) in enumerate(placed):
+        layer = layer_of(cutout, image, placement.box, flip=placement.flip, margin=_margin(placement, base.shape[:2]))
+        for step in steps_of(plan.preset, placement.use):
+            layer, value = step.apply(layer, frame, placement)
+            values.append(StepValue(number, step.name, value))
+        _compose(image, labels, layer, KNOWN if placement.use == "known" else ANOMALY)
+    if plan.fog is not None:
+        image = add_fog(image, plan.fog, labels == KNOWN, depth, horizon=plan.focus[1])
+    return Blended(image, labels, tuple(values))
+
+
+def _margin(placement: Placement, shape: tuple[int, ...]) -> int:
+    """Return how far beyond its box an object may reach: blurs add up, and glow goes on from there."""
+    blurs = int(3 * placement.smooth + 0.5) + int(3 * placement.depth + 0.5)
+    moved = longest_motion((shape[0], shape[1]), placement.motion) if placement.motion else 0
+    return 2 + blurs + moved + (int(3 * placement.glow_width) + 4 if placement.glow else 0)
+
+
+def _compose(image: np.ndarray, labels: np.ndarray, layer: Layer, label: int) -> None:
+    """Lay a layer over an image in place: image (1 - alpha) + colour alpha, with the layer's light where it is not."""
+    x, y = layer.corner
+    height, width = layer.alpha.shape
+    rows = slice(max(0, y), min(image.shape[0], y + height))
+    columns = slice(max(0, x), min(image.shape[1], x + width))
+    own = slice(rows.start - y, rows.stop - y), slice(columns.start - x, columns.stop - x)
+    alpha = layer.alpha[own][..., None]
+    under = image[rows, columns].astype(np.int32) * GREY
+    if layer.light is not None:
+        under = np.minimum(under + layer.light[own], WHITE)
+    mixed = under * (WHOLE - alpha) + layer.colour[own] * alpha
+    image[rows, columns] = (mixed + GREY * WHOLE // 2) >> 20
+    labels[rows, columns][alpha[..., 0] * 2 >= WHOLE] = label

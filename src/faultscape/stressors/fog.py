@@ -1,0 +1,77 @@
+"""Fog as a camera sees it, on pixels that are known.
+
+Conventions: depth in metres (H, W); without it, the depth of a flat road that a level camera sees, by row, and a fixed distance above the horizon. The image is (H, W, 3) uint8.
+Source: Koschmieder 1924; Sakaridis, Dai and Van Gool 2018; Blum et al. 2021 (S4) 3.1 (on in-distribution pixels alone).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from faultscape.errors import ImageError, OptionError
+
+_STEPS, _MOST = 1024, 12  # transmission is a table over optical depth, in steps of 1/1024 up to 12
+_ONE = 1 << 16
+_FOCAL, _CAMERA_HEIGHT = 2.2, 1.22  # of the frame's height; metres: Cityscapes' camera
+FARTHEST = 150.0
+
+
+@dataclass(frozen=True)
+class Fog:
+    """Fog of an attenuation ``beta`` a metre (0.005, seen through for 600 m, to 0.03, for 100 m) and of the colour of its light, RGB grey levels."""
+
+    beta: float
+    light: tuple[int, int, int] = (210, 210, 210)
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.beta <= 10:
+            raise OptionError(f"beta of fog: expected 0 to 10 a metre; got {self.beta:g}")
+        if any(not 0 <= value <= 255 for value in self.light):
+            raise OptionError(f"light of fog: expected grey levels from 0 to 255; got {self.light}")
+
+
+def add_fog(
+    image: np.ndarray, fog: Fog, where: np.ndarray | None = None, depth: np.ndarray | None = None, *, horizon: int | None = None
+) -> np.ndarray:
+    """Return the image (H, W, 3) uint8 in fog ``where`` (H, W) is true; everywhere when left out.
+
+    I = J t + L (1 - t), t = exp(-beta d), of the scene's colour J, the fog's light L and the depth d (H, W) in metres. A depth that is not finite or not above 0 is unknown and
+    counts as the farthest. Without ``depth`` it is `depth_by_place` with the ``horizon``'s row. Errors: ImageError for sizes that differ.
+
+    >>> add_fog(np.zeros((1, 2, 3), np.uint8), Fog(0.01, (200, 200, 200)), depth=np.array([[0.001, 69.315]]))[..., 0].tolist()
+    [[0, 100]]
+    """
+    if horizon is None:
+        horizon = int(0.42 * image.shape[0])
+    if depth is None:
+        depth = np.broadcast_to(depth_by_place(image.shape[0], horizon)[:, None], image.shape[:2])
+    if depth.shape != image.shape[:2] or (where is not None and where.shape != image.shape[:2]):
+        raise ImageError(
+            f"fog: the image has shape {image.shape[:2]}, depth {depth.shape}{'' if where is None else f', labels {where.shape}'}; they must be of one size"
+        )
+    known = np.isfinite(depth) & (depth > 0)
+    optical = np.where(known, depth, FARTHEST).astype(np.float64) * fog.beta
+    place = np.minimum(optical * _STEPS + 0.5, _STEPS * _MOST).astype(np.int64)
+    through = _table()[place][..., None]
+    light = np.array(fog.light, np.int32) * (_ONE - through)
+    out = ((image * through + light + _ONE // 2) >> 16).astype(np.uint8)
+    return out if where is None else np.where(where[..., None], out, image)
+
+
+def depth_by_place(height: int, horizon: int) -> np.ndarray:
+    """Return (H,) the depth in metres of each row of a flat road; rows of the horizon and above are 150 m away, as nothing is farther.
+
+    d = h f / (y - horizon), of a camera at h = 1.22 m with a focal length f of 2.2 frame heights.
+
+    >>> depth_by_place(4, 1).round(2).tolist()
+    [150.0, 150.0, 10.74, 5.37]
+    """
+    below = np.arange(height) - horizon
+    return np.where(below > 0, np.minimum(_CAMERA_HEIGHT * _FOCAL * height / np.maximum(below, 1), FARTHEST), FARTHEST)
+
+
+def _table() -> np.ndarray:
+    """Return (steps,) int32: exp(-optical depth) in 2^-16, rounded, so that a mathematics library's last bit decides nothing."""
+    return np.rint(np.round(np.exp(-np.arange(_STEPS * _MOST + 1) / _STEPS), 9) * _ONE).astype(np.int32)

@@ -1,0 +1,93 @@
+"""The data preset fs-static: which base and which objects make each of 30 validation and 1,000 test frames.
+
+Conventions: bases are keys (digests), objects cut-outs of the twelve VOC classes that Cityscapes does not have. A base used again gets another draw number, so that objects and places are others.
+Neither a base nor an object of validation ever serves in test.
+Source: Blum et al. 2021 (S4) 3.1. How bases and objects are divided is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from faultscape.errors import CorpusError, OptionError
+from faultscape.stressors.objects.cutout import Cutout
+from faultscape.stressors.streams import Stream
+
+FS_STATIC_CLASSES = ("aeroplane", "bird", "boat", "bottle", "cat", "chair", "cow", "dog", "horse", "sheep", "sofa", "tvmonitor")
+VALIDATION_FRAMES, TEST_FRAMES = 30, 1000
+_FEW = 0.1  # of the objects of a class are the validation's, at least one where there are two
+
+
+@dataclass(frozen=True)
+class StaticFrame:
+    """One frame to be made: its split, the key of its base, its draw number (0 the first of a base), and the digests of the objects drawn for it."""
+
+    split: Literal["validation", "test"]
+    base: str
+    draw: int
+    objects: tuple[str, ...]
+
+
+def static_frames(
+    bases: Sequence[str], cutouts: Sequence[Cutout], *, seed: int, validation: int = VALIDATION_FRAMES, test: int = TEST_FRAMES, objects_per_frame: int = 1
+) -> list[StaticFrame]:  # fmt: skip
+    """Return the frames of FS Static's make: validation first, each split's bases in turns, the same for the same seed, bases and objects in whatever order.
+
+    As many bases as validation has frames go to it (but no more than a tenth of all), the others to test. An object of a "validation" or a "test" split stays there; of those without, a tenth of each class, at
+    least one where there are two, goes to validation. Objects of other classes, and known ones, are not taken. Errors: OptionError for numbers out of range;
+    CorpusError where bases or objects do not suffice for two disjoint splits.
+
+    >>> from faultscape.stressors import drawn_cutouts
+    >>> frames = static_frames([f"base {k}" for k in range(20)], drawn_cutouts(2), seed=0, validation=3, test=40)
+    >>> len(frames), len({frame.base for frame in frames if frame.split == "validation"}), max(frame.draw for frame in frames)
+    (43, 2, 2)
+    """
+    if validation < 0 or test < 0 or objects_per_frame < 1:
+        raise OptionError(
+            f"fs-static: expected 0 or more frames a split and 1 or more objects a frame; got {validation}, {test} and {objects_per_frame}"
+        )
+    own, others = _objects(cutouts, seed)
+    keys = sorted(set(bases))
+    _shuffle(keys, Stream(seed, "", "fs-static", "bases"))
+    held = min(validation, max(1, len(keys) // 10)) if validation else 0
+    frames: list[StaticFrame] = []
+    parts: tuple[tuple[Literal["validation", "test"], int, list[str], list[str]], ...] = (
+        ("validation", validation, keys[:held], own),
+        ("test", test, keys[held:], others),
+    )
+    for split, count, of_split, objects in parts:
+        if count and (not of_split or not objects):
+            raise CorpusError(
+                f"fs-static: {len(keys)} bases and {len(own) + len(others)} objects leave none for {split}; give at least two of each class and of the bases"
+            )
+        for place in range(count):
+            base, draw = of_split[place % len(of_split)], place // len(of_split)
+            stream = Stream(seed, base, "fs-static", split, draw)
+            frames.append(
+                StaticFrame(split, base, draw, tuple(objects[stream.integer(len(objects))] for _ in range(objects_per_frame)))
+            )
+    return frames
+
+
+def _objects(cutouts: Sequence[Cutout], seed: int) -> tuple[list[str], list[str]]:
+    """Return the digests of the objects of validation and of test; the same pixels are one object, whatever they are called."""
+    own: list[str] = []
+    others: list[str] = []
+    taken = {cutout.digest: cutout for cutout in cutouts if cutout.use == "anomaly" and cutout.class_ in FS_STATIC_CLASSES}
+    for class_ in FS_STATIC_CLASSES:
+        free = []
+        for digest in sorted(digest for digest, cutout in taken.items() if cutout.class_ == class_):
+            split = taken[digest].split
+            (own if split == "validation" else others if split == "test" else free).append(digest)
+        _shuffle(free, Stream(seed, class_, "fs-static", "objects"))
+        few = max(1, int(len(free) * _FEW)) if len(free) > 1 else 0
+        own, others = own + free[:few], others + free[few:]
+    return sorted(own), sorted(others)
+
+
+def _shuffle(values: list[str], stream: Stream) -> None:
+    for last in range(len(values) - 1, 0, -1):
+        other = stream.integer(last + 1)
+        values[last], values[other] = values[other], values[last]

@@ -1,0 +1,217 @@
+"""A cut-out: the pixels of one object and how much of each is the object; from an image and a mask, from an RGBA image, or from a label map.
+
+Conventions: pixels (h, w, 3) uint8 RGB, alpha (h, w) uint8, 255 the object alone, cropped to where alpha is above 0. ``corner`` (x, y) and ``frame`` (height, width) say where the object stood in the
+image it was cut out of; ``border`` how many pixels of it lay on that image's border. A known object is of a class that the data set has (a car, a person); an anomaly is not.
+Source: Blum et al. 2021 (S4) 3.1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from faultscape.errors import ImageError, OptionError
+
+Use = Literal["anomaly", "known"]
+SMALLEST = 400  # pixels of an object: one of 20 x 20 can be seen
+_CROPPED = 0.25  # an RGBA image may be cropped tightly: only one whose object fills more than this share of a side is cut by it
+
+
+@dataclass(frozen=True, eq=False)
+class Cutout:
+    """One object, cut out of its image.
+
+    >>> cutout = Cutout(np.zeros((2, 3, 3), np.uint8), np.full((2, 3), 255, np.uint8), "a box", "box")
+    >>> cutout, cutout.area
+    (Cutout('a box', box, anomaly, 3 x 2), 6)
+    """
+
+    pixels: np.ndarray
+    alpha: np.ndarray
+    name: str
+    class_: str = ""
+    split: str = ""
+    use: Use = "anomaly"
+    corner: tuple[int, int] = (0, 0)
+    frame: tuple[int, int] = (0, 0)
+    border: int = 0
+
+    def __post_init__(self) -> None:
+        pixels, alpha = np.asarray(self.pixels), np.asarray(self.alpha)
+        if pixels.dtype != np.uint8 or alpha.dtype != np.uint8 or pixels.shape != (*alpha.shape, 3) or not alpha.size:
+            raise ImageError(
+                f"{self.name}: a cut-out has (h, w, 3) uint8 pixels and (h, w) uint8 alpha; got {pixels.dtype} of shape {pixels.shape} and {alpha.dtype} of shape {alpha.shape}"
+            )
+        if self.use not in ("anomaly", "known"):
+            raise OptionError(f"{self.name}: use is 'anomaly' or 'known'; got {self.use!r}")
+
+    def __repr__(self) -> str:
+        height, width = self.alpha.shape
+        return f"Cutout({self.name!r}, {self.class_ or 'no class'}, {self.use}, {width} x {height})"
+
+    @property
+    def area(self) -> int:
+        """Pixels that are more object than not."""
+        return int((self.alpha >= 128).sum())
+
+    @property
+    def soft(self) -> bool:
+        """Whether alpha has values between 0 and 255, so that its border is smooth already."""
+        return bool(((self.alpha > 0) & (self.alpha < 255)).any())
+
+    @property
+    def digest(self) -> str:
+        """BLAKE2b of size, pixels, alpha and, for a known object, of its place: what a plan names a cut-out by."""
+        own = (self.corner, self.frame) if self.use == "known" else ()
+        hashed = hashlib.blake2b(repr((self.alpha.shape, self.use, self.class_, own)).encode(), digest_size=16)
+        hashed.update(np.ascontiguousarray(self.pixels).tobytes() + np.ascontiguousarray(self.alpha).tobytes())
+        return hashed.hexdigest()
+
+
+def cutout_of_mask(
+    image: np.ndarray, mask: np.ndarray, name: str, class_: str = "", *, split: str = "", use: Use = "anomaly"
+) -> Cutout:
+    """Return the object that a mask (H, W), true or above 0 where it is, cuts out of an image (H, W, 3) uint8, cropped tightly.
+
+    Errors: ImageError for an empty mask, or one of another size than the image.
+
+    >>> mask = np.zeros((5, 6), bool)
+    >>> mask[1:3, 2:6] = True
+    >>> cutout = cutout_of_mask(np.zeros((5, 6, 3), np.uint8), mask, "a box")
+    >>> cutout.alpha.shape, cutout.corner, cutout.border
+    ((2, 4), (2, 1), 2)
+    """
+    image, mask = np.asarray(image), np.asarray(mask) > 0
+    if mask.shape != image.shape[:2]:
+        raise ImageError(f"{name}: its mask has shape {mask.shape}, its image {image.shape[:2]}; they must be of one size")
+    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    if not len(rows):
+        raise ImageError(f"{name}: its mask is empty; leave it out, or give the mask of an object")
+    box = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
+    edge = mask.copy()
+    edge[1:-1, 1:-1] = False
+    return Cutout(
+        np.ascontiguousarray(image[box]),
+        mask[box].astype(np.uint8) * np.uint8(255),
+        name,
+        class_,
+        split,
+        use,
+        (int(columns[0]), int(rows[0])),
+        image.shape[:2],
+        int(edge.sum()),
+    )
+
+
+def cutout_of_rgba(image: np.ndarray, name: str, class_: str = "", *, split: str = "", use: Use = "anomaly") -> Cutout:
+    """Return the object of an RGBA image (H, W, 4) uint8, cropped tightly; a tightly cropped image cuts its object only where that fills more than a quarter of a side.
+
+    Errors: ImageError for an image without alpha, or whose alpha is 0 or 255 everywhere.
+
+    >>> image = np.zeros((4, 4, 4), np.uint8)
+    >>> image[1:3, 1:3] = 255
+    >>> cutout_of_rgba(image, "a box").alpha.tolist()
+    [[255, 255], [255, 255]]
+    """
+    image = np.asarray(image)
+    if image.ndim != 3 or image.shape[2] != 4 or image.dtype != np.uint8:
+        raise ImageError(
+            f"{name}: has no alpha channel (expected (H, W, 4) uint8, got {image.dtype} of shape {image.shape}); save it as RGBA, or give a mask"
+        )
+    alpha = image[..., 3]
+    if (alpha == 255).all():
+        raise ImageError(
+            f"{name}: its alpha channel is opaque everywhere, so that nothing is cut out; make its background transparent"
+        )
+    cut = cutout_of_mask(image[..., :3], alpha > 0, name, class_, split=split, use=use)
+    (x, y), (height, width) = cut.corner, cut.alpha.shape
+    sides = [alpha[0] >= 128, alpha[-1] >= 128, alpha[:, 0] >= 128, alpha[:, -1] >= 128]
+    border = sum(int(side.sum()) for side in sides if side.mean() > _CROPPED)
+    return Cutout(
+        cut.pixels,
+        np.ascontiguousarray(alpha[y : y + height, x : x + width]),
+        name,
+        class_,
+        split,
+        use,
+        cut.corner,
+        cut.frame,
+        border,
+    )
+
+
+def connected_cutouts(
+    image: np.ndarray, labels: np.ndarray, names: Mapping[int, str], name: str, *, split: str = "", use: Use = "known", smallest: int = SMALLEST
+) -> list[Cutout]:  # fmt: skip
+    """Return the connected regions (8 neighbours) of some classes as cut-outs, by class and then by place; those of fewer than ``smallest`` pixels are left out.
+
+    ``labels`` (H, W) holds a class or an instance id a pixel, ``names`` the class of each id that is wanted, ``name`` that of the image.
+    Where a data set has instances, give their ids: touching objects are then told apart. Errors: ImageError for labels of another size.
+
+    >>> labels = np.array([[0, 0, 0, 0], [0, 7, 0, 7], [0, 7, 0, 0]])
+    >>> connected_cutouts(np.zeros((3, 4, 3), np.uint8), labels, {7: "car"}, "frame 1", smallest=1)
+    [Cutout('frame 1 car 1', car, known, 1 x 2), Cutout('frame 1 car 2', car, known, 1 x 1)]
+    """
+    from scipy import ndimage
+
+    labels = np.asarray(labels)
+    if labels.shape != np.asarray(image).shape[:2]:
+        raise ImageError(
+            f"{name}: its labels have shape {labels.shape}, its image {np.asarray(image).shape[:2]}; they must be of one size"
+        )
+    cutouts = []
+    counts: dict[str, int] = {}
+    for id_, class_ in names.items():
+        regions = np.empty(labels.shape, np.int32)
+        ndimage.label(labels == id_, np.ones((3, 3), bool), regions)
+        sizes = np.bincount(regions.ravel())
+        for region in np.flatnonzero(sizes >= smallest):
+            if region:
+                counts[class_] = counts.get(class_, 0) + 1
+                cutouts.append(
+                    cutout_of_mask(image, regions == region, f"{name} {class_} {counts[class_]}", class_, split=split, use=use)
+                )
+    return cutouts
+
+
+def reason_to_drop(cutout: Cutout, smallest: int = SMALLEST) -> str:
+    """Return in one line why an object is not blended: cut by its image's border, or smaller than ``smallest`` pixels; '' where it may be.
+
+    >>> reason_to_drop(Cutout(np.zeros((2, 3, 3), np.uint8), np.full((2, 3), 255, np.uint8), "a box"))
+    'a box: its 6 pixels are fewer than 400'
+    """
+    if cutout.border:
+        return f"{cutout.name}: cut by the border of its image ({cutout.border} of its pixels lie there)"
+    return f"{cutout.name}: its {cutout.area} pixels are fewer than {smallest}" if cutout.area < smallest else ""
+
+
+def usable_cutouts(cutouts: Iterable[Cutout], smallest: int = SMALLEST) -> tuple[list[Cutout], list[str]]:
+    """Return the cut-outs that may be blended, and for each other one line that says why it may not; the same object twice counts once.
+
+    >>> usable_cutouts([Cutout(np.zeros((2, 3, 3), np.uint8), np.full((2, 3), 255, np.uint8), "a box")], smallest=7)
+    ([], ['a box: its 6 pixels are fewer than 7'])
+    """
+    good: dict[str, Cutout] = {}
+    dropped = []
+    for cutout in cutouts:
+        why = reason_to_drop(cutout, smallest)
+        if not why and cutout.digest in good:
+            why = f"{cutout.name}: is the same object as {good[cutout.digest].name}"
+        if why:
+            dropped.append(why)
+        else:
+            good[cutout.digest] = cutout
+    return list(good.values()), dropped
+
+
+def cutouts_by_digest(cutouts: Sequence[Cutout]) -> dict[str, Cutout]:
+    """Return {digest: cut-out}, in which a plan's placements are looked up.
+
+    >>> list(cutouts_by_digest([]))
+    []
+    """
+    return {cutout.digest: cutout for cutout in cutouts}

@@ -1,0 +1,80 @@
+"""DRAWN_OBJECTS: the objects drawn by code, which serve where nobody has cut-outs of their own.
+
+Conventions: every variant of an object has its own colours, proportions and texture, drawn from the seed; alpha is soft, so that no smoothing of the border is needed. Twelve of the classes are FS Static's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from faultscape.errors import OptionError, closest
+from faultscape.stressors.objects import animals, things
+from faultscape.stressors.objects.cutout import Cutout
+from faultscape.stressors.objects.ink import Ink
+from faultscape.stressors.streams import Stream
+
+
+@dataclass(frozen=True)
+class DrawnObject:
+    """One object that can be drawn: its name, its class and what draws it on a sheet of ink."""
+
+    name: str
+    class_: str
+    draw: Callable[[Ink, Stream], None]
+
+
+DRAWN_OBJECTS: tuple[DrawnObject, ...] = (
+    DrawnObject("horse", "horse", animals.horse),
+    DrawnObject("cow", "cow", animals.cow),
+    DrawnObject("sheep", "sheep", animals.sheep),
+    DrawnObject("dog", "dog", animals.dog),
+    DrawnObject("cat", "cat", animals.cat),
+    DrawnObject("elephant", "elephant", animals.elephant),
+    DrawnObject("bird", "bird", animals.bird),
+    DrawnObject("duck", "bird", animals.duck),
+    DrawnObject("aeroplane", "aeroplane", things.aeroplane),
+    DrawnObject("balloon", "balloon", things.balloon),
+    DrawnObject("boat", "boat", things.boat),
+    DrawnObject("bottle", "bottle", things.bottle),
+    DrawnObject("chair", "chair", things.chair),
+    DrawnObject("sofa", "sofa", things.sofa),
+    DrawnObject("tvmonitor", "tvmonitor", things.tvmonitor),
+    DrawnObject("box", "box", things.box),
+    DrawnObject("suitcase", "suitcase", things.suitcase),
+    DrawnObject("barrel", "barrel", things.barrel),
+    DrawnObject("ball", "ball", things.ball),
+)
+
+
+def drawn_cutout(name: str, variant: int = 0, seed: int = 0) -> Cutout:
+    """Return one drawn object; OptionError for a name that is not in DRAWN_OBJECTS.
+
+    >>> drawn_cutout("horse", 1)
+    Cutout('horse 1', horse, anomaly, 277 x 272)
+    """
+    for entry in DRAWN_OBJECTS:
+        if entry.name == name:
+            stream = Stream(seed, name, "drawn object", variant)
+            ink = Ink(Stream(seed, name, "texture of a drawn object", variant))
+            entry.draw(ink, stream)
+            return ink.cutout(f"{name} {variant}", entry.class_)
+    names = [entry.name for entry in DRAWN_OBJECTS]
+    raise OptionError(f"no drawn object is called {name!r}; known: {', '.join(names)}.{closest(name, names)}")
+
+
+def drawn_cutouts(variants: int = 3, seed: int = 0) -> list[Cutout]:
+    """Return every drawn object in some variants; the last variant of each, where there are several, is of the split "validation", the others are of "test".
+
+    Errors: OptionError for fewer than 1 variant.
+
+    >>> len(drawn_cutouts(1)), drawn_cutouts(1)[0].split
+    (19, 'test')
+    """
+    if variants < 1:
+        raise OptionError(f"variants: expected 1 or more of each drawn object; got {variants}")
+    return [
+        replace(drawn_cutout(entry.name, variant, seed), split="validation" if variant and variant == variants - 1 else "test")
+        for variant in range(variants)
+        for entry in DRAWN_OBJECTS
+    ]

@@ -1,0 +1,163 @@
+"""The signed difference from a base image to the image made of it, so that a benchmark on licensed images can be shared without them.
+
+Conventions: base and image (H, W, 3) uint8; base + overlay = image, exactly. An overlay names its base and its image by the BLAKE2b of their size and pixels, and refuses another base. Its file is
+a line of JSON, then the differences of the box that changed (int16, little-endian, all low bytes before all high ones) in zstandard. Files that nobody vouches for are refused in one line.
+Source: Fishyscapes' public Static files are differences to Cityscapes too (of another form, clipped, and without the digest of their base).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import zstandard
+
+from faultscape.errors import ImageError
+
+_MAGIC = b"faultscape overlay 1\n"
+_HEAD = 4096  # bytes that the line of JSON may have
+_MOST = 178_956_970  # pixels, as of any image that is read
+_LEVEL = 9
+
+
+@dataclass(frozen=True, eq=False)
+class Overlay:
+    """What was added to a base: difference (h, w, 3) int16 in the box whose corner is (x, y), of a frame (height, width), and the digests of base and image."""
+
+    difference: np.ndarray
+    corner: tuple[int, int]
+    frame: tuple[int, int]
+    base: str
+    image: str
+
+    def added_to(self, base: np.ndarray) -> np.ndarray:
+        """Return base + overlay (H, W, 3) uint8; ImageError for another base than the one it was made of, or where the result is not the image."""
+        base = np.asarray(base)
+        if base.shape[:2] != self.frame or pixel_digest(base) != self.base:
+            raise ImageError(
+                f"this overlay belongs to another base: expected {self.frame[1]} x {self.frame[0]} pixels with the digest {self.base}, got {'x'.join(map(str, base.shape))} with {pixel_digest(base)}; give the image that it was made of"
+            )
+        image = base.copy()
+        (x, y), (height, width) = self.corner, self.difference.shape[:2]
+        part = image[y : y + height, x : x + width]
+        sums = part.astype(np.int16) + self.difference
+        part[...] = sums.astype(np.uint8)
+        if pixel_digest(image) != self.image:
+            raise ImageError(
+                f"this overlay is damaged: on its base it gives the digest {pixel_digest(image)}, not {self.image}; make or fetch it again"
+            )
+        return image
+
+    def encoded(self) -> bytes:
+        """Return the overlay as the bytes of a file, which `decoded_overlay` reads."""
+        height, width = self.difference.shape[:2]
+        head = {"frame": self.frame, "corner": self.corner, "box": [height, width], "base": self.base, "image": self.image}
+        halves = np.ascontiguousarray(self.difference, "<i2").view(np.uint8).reshape(-1, 2)
+        body = zstandard.ZstdCompressor(level=_LEVEL).compress(np.ascontiguousarray(halves.T).tobytes())
+        return _MAGIC + json.dumps(head, separators=(",", ":")).encode() + b"\n" + body
+
+
+def overlay_of(base: np.ndarray, image: np.ndarray) -> Overlay:
+    """Return the overlay that makes an image (H, W, 3) uint8 of its base of the same size; ImageError for anything else.
+
+    overlay = image - base.
+
+    >>> base, image = np.full((2, 3, 3), 9, np.uint8), np.full((2, 3, 3), 9, np.uint8)
+    >>> image[1, 2] = 0
+    >>> overlay = overlay_of(base, image)
+    >>> overlay.corner, overlay.difference.tolist(), bool((overlay.added_to(base) == image).all())
+    ((2, 1), [[[-9, -9, -9]]], True)
+    """
+    base, image = np.asarray(base), np.asarray(image)
+    for name, pixels in (("base", base), ("image", image)):
+        if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
+            raise ImageError(f"overlay: expected a {name} (H, W, 3) uint8; got {pixels.dtype} of shape {pixels.shape}")
+    if base.shape != image.shape:
+        raise ImageError(
+            f"overlay: the base has {base.shape[1]} x {base.shape[0]} pixels, the image {image.shape[1]} x {image.shape[0]}; they must be of one size"
+        )
+    changed = (base != image).any(2)
+    rows, columns = np.flatnonzero(changed.any(1)), np.flatnonzero(changed.any(0))
+    box = (slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)) if len(rows) else (slice(0, 0), slice(0, 0))
+    difference = image[box].astype(np.int16) - base[box]
+    return Overlay(
+        difference,
+        (int(box[1].start), int(box[0].start)),
+        (base.shape[0], base.shape[1]),
+        pixel_digest(base),
+        pixel_digest(image),
+    )
+
+
+def decoded_overlay(data: bytes, name: str = "the overlay") -> Overlay:
+    """Return the overlay of a file's bytes; ImageError, which begins with ``name``, for bytes that `Overlay.encoded` did not write.
+
+    >>> decoded_overlay(overlay_of(np.zeros((2, 2, 3), np.uint8), np.ones((2, 2, 3), np.uint8)).encoded()).difference.shape
+    (2, 2, 3)
+    >>> decoded_overlay(b"PK", "frame.overlay")
+    Traceback (most recent call last):
+    ...
+    faultscape.errors.ImageError: frame.overlay: is no overlay of faultscape, or damaged (its first line is another); make or fetch it again
+    """
+    if not data.startswith(_MAGIC):
+        raise _refused(name, "its first line is another")
+    line, end, body = data[len(_MAGIC) : len(_MAGIC) + _HEAD].partition(b"\n")
+    if not end:
+        raise _refused(name, "its head does not end")
+    body = data[len(_MAGIC) + len(line) + 1 :]
+    try:
+        head = json.loads(line)
+        frame, corner, box = (_pair(head[key]) for key in ("frame", "corner", "box"))
+        base, image = (_digest(head[key]) for key in ("base", "image"))
+        raw = _differences(body, frame, corner, box)
+    except (ValueError, KeyError, TypeError, RecursionError, MemoryError, zstandard.ZstdError) as error:
+        raise _refused(name, " ".join(str(error).split())[:120] or type(error).__name__) from None
+    halves = np.frombuffer(raw, np.uint8).reshape(2, -1).T
+    difference = np.ascontiguousarray(halves).view("<i2").reshape(*box, 3).astype(np.int16)
+    if difference.min(initial=0) < -255 or difference.max(initial=0) > 255:
+        raise _refused(name, "it has differences beyond 255")
+    return Overlay(difference, corner, frame, base, image)
+
+
+def pixel_digest(image: np.ndarray) -> str:
+    """Return BLAKE2b of an image's size and pixels, 32 hexadecimal digits, whatever file it came from.
+
+    >>> pixel_digest(np.zeros((1, 2, 3), np.uint8)) == pixel_digest(np.zeros((2, 1, 3), np.uint8))
+    False
+    """
+    image = np.asarray(image)
+    hashed = hashlib.blake2b(repr((image.shape, image.dtype.str)).encode(), digest_size=16)
+    hashed.update(np.ascontiguousarray(image).data)
+    return hashed.hexdigest()
+
+
+def _differences(body: bytes, frame: tuple[int, int], corner: tuple[int, int], box: tuple[int, int]) -> bytes:
+    """Return the bytes of the differences of a box, whose number is known before anything is unpacked."""
+    if frame[0] * frame[1] > _MOST or any(corner[k] + box[1 - k] > frame[1 - k] for k in (0, 1)):
+        raise ValueError("its box does not fit its frame")
+    size = box[0] * box[1] * 6
+    if zstandard.frame_content_size(body) != size:
+        raise ValueError("its length is another")
+    return zstandard.ZstdDecompressor().decompress(body, max_output_size=size) if size else b""
+
+
+def _pair(value: object) -> tuple[int, int]:
+    """Return two whole numbers of a head, 0 or more."""
+    values = cast("list[object]", value) if isinstance(value, list) else []
+    first, second = values if len(values) == 2 else (None, None)
+    if type(first) is not int or type(second) is not int or min(first, second) < 0:
+        raise ValueError("its head has other numbers than sizes")
+    return first, second
+
+
+def _digest(value: object) -> str:
+    if not isinstance(value, str) or len(value) != 32 or set(value) - set("0123456789abcdef"):
+        raise ValueError("its head has no digest")
+    return value
+
+
+def _refused(name: str, why: str) -> ImageError:
+    return ImageError(f"{name}: is no overlay of faultscape, or damaged ({why}); make or fetch it again")
