@@ -19,7 +19,7 @@ from PIL import Image as Pillow
 
 from faultscape.corpus.parquet_rows import row_of
 from faultscape.corpus.row_reader import Rows
-from faultscape.corpus.stress_recipes import Recipe, cook, recipe_of
+from faultscape.corpus.stress.recipes import Recipe, cook, recipe_of
 from faultscape.errors import ImageError
 from faultscape.formats.guard import read_bytes
 from faultscape.formats.pictures import Picture, examine, rgb_of, size_of
@@ -128,17 +128,28 @@ def read_source(source: str | os.PathLike[str]) -> np.ndarray:
     return rgb_of(opened(os.fspath(source)).read(), source)
 
 
+def read_parent(image: Image) -> np.ndarray:
+    """Return the image (H, W, 3) uint8 that an image was made of; ImageError where that cannot be read, or is not what it was, or where the image was not made."""
+    if (recipe := recipe_of(image.source)) is None:
+        raise ImageError(f"{image.id}: was collected, not made of another image")
+    return _parent(recipe)
+
+
 def _made(recipe: Recipe) -> np.ndarray:
     """Return the image that a recipe makes, of a parent that is what it was."""
+    return cook(recipe, _parent(recipe))
+
+
+def _parent(recipe: Recipe) -> np.ndarray:
     if inner := recipe_of(recipe.of):
         if inner.made_digest != recipe.digest:
             raise ImageError(f"{inner.of}: {PARENT_CHANGED}")
-        return cook(recipe, _made(inner))
+        return _made(inner)
     found = opened(recipe.of)
     data = b"" if found.tag and found.tag != recipe.digest else found.read()
     if (found.tag or hashlib.sha256(data).hexdigest()) != recipe.digest:
         raise ImageError(f"{recipe.of}: {PARENT_CHANGED}")
-    return cook(recipe, rgb_of(data, recipe.of))
+    return rgb_of(data, recipe.of)
 
 
 def _png(pixels: np.ndarray) -> bytes:

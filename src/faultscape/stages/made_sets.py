@@ -1,7 +1,7 @@
 """Sets of a study that were made of its other sets: which images are made, what follows when their parents change, and where their labels lie.
 
 Conventions: an image is made where it has a parent, the id of the image that it was made of. Its place, its group and its being in the study follow the parent's; its pixels follow
-from its recipe (corpus.stress_recipes), which holds the parent's digest.
+from its recipe (corpus.stress.recipes), which holds the parent's digest.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from faultscape.corpus.stress_recipes import recipe_of
+from faultscape.corpus.stress.recipes import recipe_of
 from faultscape.errors import StudyError
 from faultscape.nouns import Classes
 from faultscape.stressors.holdout import hold_out

@@ -2,7 +2,6 @@ from . import collect as collect
 from . import compare as compare
 from . import demo as demo
 from . import label as label
-from . import stress as stress
 from . import plan as plan
 from . import predict as predict
 from . import rank as rank
@@ -12,3 +11,4 @@ from . import scale as scale
 from . import select as select
 from . import show as show
 from . import status as status
+from . import stress as stress

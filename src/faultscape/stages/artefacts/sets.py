@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faultscape.corpus.stress_recipes import METHOD
+from faultscape.corpus.stress.recipes import METHOD
 from faultscape.errors import counted
 from faultscape.nouns import JsonObject
 from faultscape.stages.artefacts import labels

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
-from faultscape.corpus.stress_recipes import METHOD, CorruptStep, code_of, textures_digest
+from faultscape.corpus.stress.recipes import METHOD, CorruptStep, code_of, textures_digest
 from faultscape.errors import OptionError, closest
 from faultscape.stages import evidence
 from faultscape.stages.given_options import given_options
 from faultscape.stages.stress.entry import enter_sets
 from faultscape.stages.stress.moved_labels import fill_moved
 from faultscape.stages.stress.options import RUNNING, CorruptOptions, severities_of
-from faultscape.stages.stress.parents import Base, find_base, made_image
+from faultscape.stages.stress.parents import Base, find_base, made_image, refuse_others, set_inputs
 from faultscape.stages.stress.pixels import write_images
 from faultscape.stages.stress.result import Stressed
 from faultscape.stressors.catalogue import PRESETS, entry
@@ -63,7 +63,7 @@ def corrupt_images(options: CorruptOptions) -> Stressed:
         truth = evidence.choose_truth(root, options.truth) if options.move_labels else ""
         names = {base.set_name(condition.word): condition for condition in wanted}
         about = {name: _about(options, base, condition, truth) for name, condition in names.items()}
-        _refuse_others(options, known.sets, about)
+        refuse_others(options.study, known.sets, about)
         rows = {
             name: [made_image(base, image, name, condition.word, options.role, condition.step(image, options.seed)) for image in base.images]
             for name, condition in names.items()
@@ -114,12 +114,6 @@ def conditions_of(options: CorruptOptions) -> list[Condition]:
     return found
 
 
-def set_inputs(base: Base, labels: str = "") -> dict[str, str]:
-    """Return what made sets follow from: their parents, how recipes are computed, and labels where they have their own."""
-    images = key_of(sorted((image.id, image.digest) for image in base.images))
-    return {"images": images, "method": str(METHOD), **({"labels": labels} if labels else {})}
-
-
 def _about(options: CorruptOptions, base: Base, condition: Condition, truth: str) -> StressSet:
     moves = options.move_labels and condition.corruption.move is not None
     parameters: Held = {
@@ -139,18 +133,6 @@ def _refuse_corrupted(base: Base, known: dict[str, StressSet]) -> None:
         raise OptionError(
             f"--set {base.name}: is a corrupted set already; corrupt the set that it was made of, {known[base.name].of}"
         )
-
-
-def _refuse_others(options: CorruptOptions, known: dict[str, StressSet], about: dict[str, StressSet]) -> None:
-    """OptionError where a set of the same name was made in another way: its results would be taken for those of the new one."""
-    for name, one in about.items():
-        if name in known and known[name].parameters != one.parameters:
-            before = known[name].parameters
-            differ = [key for key in {**before, **one.parameters} if before.get(key) != one.parameters.get(key)]
-            raise OptionError(
-                f"the study has a set {name!r} made with another {' and '.join(word.replace('_', ' ') for word in differ)} ({', '.join(str(before.get(key, 'none')) for key in differ)}); "
-                f"remove it first: faultscape collect {options.study} --remove '{name}/*'"
-            )
 
 
 def _preset(name: str) -> Preset:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from faultscape.corpus.stress_recipes import CorruptStep, recipe_of
+from faultscape.corpus.stress.recipes import CorruptStep, recipe_of
 from faultscape.errors import OptionError
 from faultscape.maps import runs
 from faultscape.stages.fill import CHANGES_NOTHING, fill

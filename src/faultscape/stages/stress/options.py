@@ -6,10 +6,12 @@ import re
 from dataclasses import dataclass
 
 from faultscape.choices import Role
-from faultscape.errors import OptionError
+from faultscape.errors import OptionError, closest
 from faultscape.stages.given_options import refuse_empty
 
-RUNNING = ("study", "write", "engine", "workers")  # options that change no image
+RUNNING = ("study", "write", "engine", "workers", "overlay_only", "review")  # options that change no image
+FS_STATIC, VERSIONS = "fs-static", ("v1", "v2", "v3")
+PRESETS = ("fishyscapes-v1", "fishyscapes-v2", "fishyscapes-v3", FS_STATIC)
 _MOST = 5
 
 
@@ -35,6 +37,71 @@ class CorruptOptions:
         refuse_empty(self)
         if self.seed < 0:
             raise OptionError(f"seed is a whole number, 0 or more; got {self.seed}")
+
+
+@dataclass(frozen=True)
+class BlendOptions:
+    """Which objects to blend into which images, how, and what to write: see `stress blend`."""
+
+    study: str
+    preset: str
+    set_: str | None = None
+    objects: str | None = None
+    edition: str | None = None
+    seed: int = 0
+    objects_per_frame: int = 1
+    frames: int | None = None
+    truth: str | None = None
+    ego: str | None = None
+    known: str | None = None
+    smallest: int = 400
+    fog: float | None = None
+    depth: str | None = None
+    without: str | None = None
+    blend_version: str | None = None
+    review: bool = False
+    write: str | None = None
+    overlay_only: bool = False
+    engine: str = "processes"
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        refuse_empty(self)
+        if self.preset not in PRESETS:
+            raise OptionError(f"--preset {self.preset!r} is not known; use {', '.join(PRESETS)}.{closest(self.preset, PRESETS)}")
+        if self.blend_version is not None and (self.preset != FS_STATIC or self.blend_version not in VERSIONS):
+            raise OptionError(f"--blend-version is one of {', '.join(VERSIONS)}, and of --preset {FS_STATIC} alone; got {self.blend_version!r} with {self.preset}")
+        if self.fog is not None and not 0 <= self.fog <= 1:
+            raise OptionError(f"--fog is how probably an image is foggy, 0 to 1; got {self.fog}")
+        for name in ("seed", "objects_per_frame", "frames", "smallest"):
+            value, least = getattr(self, name), 0 if name == "seed" else 1
+            if value is not None and value < least:
+                raise OptionError(f"--{name.replace('_', '-')} is a whole number, {least} or more; got {value}")
+        if self.overlay_only and not self.write:
+            raise OptionError("--overlay-only says what --write writes; give --write DIR with it")
+
+    @property
+    def blending(self) -> str:
+        """The version of the blending: v1, v2 or v3."""
+        return self.blend_version or ("v2" if self.preset == FS_STATIC else self.preset.rpartition("-")[2])
+
+
+@dataclass(frozen=True)
+class FogOptions:
+    """Which images to put into fog, how dense: see `stress fog`."""
+
+    study: str
+    set_: str | None = None
+    depth: str | None = None
+    beta: tuple[float, ...] = ()
+    light: int = 210
+    role: Role = "test"
+    write: str | None = None
+    engine: str = "processes"
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        refuse_empty(self)
 
 
 def severities_of(text: str) -> tuple[int, ...]:

@@ -10,11 +10,12 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from faultscape.corpus.stress_recipes import Recipe, Step
+from faultscape.corpus.stress.recipes import METHOD, Recipe, Step
 from faultscape.errors import CorpusError, OptionError, closest
 from faultscape.study.folder import check_name
+from faultscape.study.parts import key_of
 from faultscape.study.tables.corpus import Image
-from faultscape.study.tables.stress_sets import StressSets
+from faultscape.study.tables.stress_sets import StressSet, StressSets
 
 CLEAN, MAIN = "clean", "main"
 
@@ -60,12 +61,30 @@ def find_base(study: str, images: Sequence[Image], known: StressSets, asked: str
     return Base(str(asked), mine)
 
 
-def made_image(base: Base, parent: Image, set_name: str, condition: str, role: str, step: Step) -> Image:
-    """Return the row of an image that one step makes of its parent."""
+def made_image(base: Base, parent: Image, set_name: str, condition: str, role: str, step: Step, suffix: str = "") -> Image:
+    """Return the row of an image that one step makes of its parent; ``suffix`` tells several of one parent apart."""
     recipe = Recipe(parent.source, parent.digest, step)
-    id_, first = base.id_of(set_name, parent), parent.near_duplicate_of
+    id_, first = base.id_of(set_name, parent) + suffix, parent.near_duplicate_of
     within = base.name == MAIN or first.startswith(f"{base.name}/")
     return replace(
         parent, id=id_, source=recipe.source, set=set_name, role=role, condition=condition if parent.condition == CLEAN else f"{parent.condition}+{condition}",
-        parent=parent.id, digest=recipe.made_digest, dhash=None, near_duplicate_of=f"{set_name}/{base.relative(first)}" if first and within else id_, shard=-1,
+        parent=parent.id, digest=recipe.made_digest, dhash=None, near_duplicate_of=f"{set_name}/{base.relative(first)}" if first and within and not suffix else id_, shard=-1,
     )  # fmt: skip
+
+
+def set_inputs(base: Base, labels: str = "") -> dict[str, str]:
+    """Return what made sets follow from: their parents, how recipes are computed, and labels where they have their own."""
+    images = key_of(sorted((image.id, image.digest) for image in base.images))
+    return {"images": images, "method": str(METHOD), **({"labels": labels} if labels else {})}
+
+
+def refuse_others(study: str, known: dict[str, StressSet], about: dict[str, StressSet]) -> None:
+    """OptionError where a set of the same name was made in another way: its results would be taken for those of the new one."""
+    for name, one in about.items():
+        if name in known and known[name].parameters != one.parameters:
+            before = known[name].parameters
+            differ = [key for key in {**before, **one.parameters} if before.get(key) != one.parameters.get(key)]
+            raise OptionError(
+                f"the study has a set {name!r} made with another {' and '.join(word.replace('_', ' ') for word in differ)} ({', '.join(str(before.get(key, 'none')) for key in differ)}); "
+                f"remove it first: faultscape collect {study} --remove '{name}/*'"
+            )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from faultscape.errors import counted
 
@@ -35,6 +35,32 @@ class Stressed:
         lines = [f"{self.study}: {sets} ({', '.join([f'{self.images:,} images', *filter(None, parts)])})"]
         lines += [f"written  {counted(self.written, 'file')} to {self.folder}"] if self.folder else []
         return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Blends(Stressed):
+    """The blended sets that a line made, and {set: (anomalous, known, void pixels)} of each."""
+
+    pixels: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        lines = [super().__repr__()]
+        for name, (anomalous, known, void) in self.pixels.items():
+            share = anomalous / (anomalous + known) if anomalous + known else float("nan")
+            lines.append(f"  {name}: {anomalous:.2g} anomalous and {known:.2g} known pixels ({100 * share:.2f} % anomalous), {void:.2g} void")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """The contact sheet that `stress blend --review` wrote, and how many objects are on it."""
+
+    study: str
+    page: str
+    objects: int
+
+    def __repr__(self) -> str:
+        return f"{self.study}: {counted(self.objects, 'object')} on {self.page}\nnext: open it, switch off what is occluded or cut, save switched-off.csv, then run the same line with --without switched-off.csv in place of --review"
 
 
 @dataclass(frozen=True)

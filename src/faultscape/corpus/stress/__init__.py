@@ -1,0 +1,1 @@
+"""Images of the corpus that are made of others when they are read."""

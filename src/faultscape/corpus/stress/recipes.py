@@ -1,0 +1,140 @@
+"""Images that are made of others when they are read: what each is made of, and how.
+
+Conventions: the source of such an image is ``stress:`` and a JSON object: ``of``, the source of the image that it is made of (its parent), ``digest``, that of the parent as it was
+collected, and one step with all its parameters. What is made follows from these alone, so that it is the same bytes whoever reads it. The digest of a made image is that of its
+recipe, without the place of the parent: a parent that was moved makes the same image, one that changed makes none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+
+from faultscape import plug
+from faultscape.corpus.stress.files import read_depth, read_object, read_textures, read_void
+from faultscape.errors import ImageError
+from faultscape.stressors.blend_plans import plan_of_text
+from faultscape.stressors.composition import Blended, blend
+from faultscape.stressors.corruption import corrupt
+from faultscape.stressors.fog import Fog, add_fog
+
+PREFIX = "stress:"
+METHOD = 1  # raised when the same recipe makes other pixels
+
+
+@dataclass(frozen=True)
+class CorruptStep:
+    """A corruption at one severity; ``key`` stands for the image in the order of chance, ``textures`` is a folder of frost, ``code`` the digest of a file of one's own or of the textures."""
+
+    name: str
+    severity: int
+    seed: int
+    key: str
+    textures: str = ""
+    code: str = ""
+
+
+@dataclass(frozen=True)
+class BlendStep:
+    """Objects blended in by a plan (`stressors.BlendPlan`); ``objects`` is the folder of the cut-outs, ``void`` the digest of the mask of the base's void pixels there, '' where no fog needs it."""
+
+    plan: str
+    objects: str
+    void: str = ""
+    depth: str = ""
+    depth_digest: str = ""
+
+
+@dataclass(frozen=True)
+class FogStep:
+    """Fog of an attenuation ``beta`` a metre in grey ``light``; ``depth`` is a file of metres, '' for the depth that place tells."""
+
+    beta: float
+    light: int
+    depth: str = ""
+    depth_digest: str = ""
+
+
+Step = CorruptStep | BlendStep | FogStep
+_KINDS: dict[str, type[Step]] = {"corrupt": CorruptStep, "blend": BlendStep, "fog": FogStep}
+_PLACES = ("textures", "objects", "depth")  # fields that say where a file lies, whose digests stand beside
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What an image is made of, and how: the source and digest of its parent, and one step."""
+
+    of: str
+    digest: str
+    step: Step
+
+    @property
+    def source(self) -> str:
+        """The recipe as the source of an image."""
+        return PREFIX + _text({"of": self.of, "digest": self.digest, self.kind: asdict(self.step)})
+
+    @property
+    def kind(self) -> str:
+        """What the step does: corrupt, blend or fog."""
+        return next(kind for kind, of in _KINDS.items() if isinstance(self.step, of))
+
+    @property
+    def made_digest(self) -> str:
+        """The digest of the image that is made: of the parent's, the step, and how it is computed now."""
+        step = {name: value for name, value in asdict(self.step).items() if name not in _PLACES}
+        return hashlib.sha256(_text([METHOD, self.digest, self.kind, step]).encode()).hexdigest()
+
+    def moved(self, of: str) -> Recipe:
+        """Return the recipe with its parent at another place."""
+        return replace(self, of=of)
+
+
+def recipe_of(source: str) -> Recipe | None:
+    """Return the recipe that a source is; None of one that is a place. ImageError for a recipe that cannot be read.
+
+    >>> recipe_of("a.png")
+    >>> made = Recipe("a.png", "5f3c", CorruptStep("fog", 3, 0, "5f3c"))
+    >>> recipe_of(made.source) == made
+    True
+    """
+    if not source.startswith(PREFIX):
+        return None
+    try:
+        held = json.loads(source[len(PREFIX) :])
+        (kind,) = held.keys() & _KINDS.keys()
+        return Recipe(str(held["of"]), str(held["digest"]), _KINDS[kind](**held[kind]))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise ImageError(f"{source[:60]}...: is no recipe of an image; run the line of `faultscape stress` again") from None
+
+
+def cook(recipe: Recipe, parent: np.ndarray) -> np.ndarray:
+    """Return the image (H, W, 3) uint8 that a recipe makes of the pixels of its parent, of the same shape; ImageError where a file that it needs is gone or another."""
+    step = recipe.step
+    if isinstance(step, CorruptStep):
+        textures = read_textures(step.textures, step.code) if step.textures else None
+        return corrupt(parent, step.name, step.severity, seed=step.seed, key=step.key, textures=textures)
+    depth = read_depth(step.depth, step.depth_digest, parent.shape[:2]) if step.depth else None
+    if isinstance(step, FogStep):
+        return add_fog(parent, Fog(step.beta, (step.light,) * 3), depth=depth)
+    return blended(step, parent, depth).image
+
+
+def blended(step: BlendStep, base: np.ndarray, depth: np.ndarray | None = None, void: np.ndarray | None = None) -> Blended:
+    """Return a base (H, W, 3) uint8 with a step's objects blended in; ``void`` (H, W), where it is not given, is read where fog needs it."""
+    plan = plan_of_text(step.plan)
+    cutouts = {placed.cutout: read_object(step.objects, placed.cutout) for placed in plan.objects}
+    if void is None and step.void:
+        void = read_void(step.objects, step.void)
+    return blend(base, plan.placed(cutouts), plan, void, depth)
+
+
+def code_of(name: str) -> str:
+    """Return the digest of the file that a corruption of one's own, ``file.py:NAME``, lies in; '' for one that is built in."""
+    return plug.digest(name) if ".py:" in name else ""
+
+
+def _text(held: object) -> str:
+    return json.dumps(held, sort_keys=True, separators=(",", ":"))

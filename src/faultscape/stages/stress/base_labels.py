@@ -1,0 +1,72 @@
+"""The labels of a base set, image by image: where it is void, and where no object may go.
+
+Conventions: masks (H, W) at the size of the image. The ego vehicle is a mask file (above 0 where it is, of any size), a class of the study, or a label number as the truth came
+(1 in the label ids of Cityscapes).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.classes.class_lists import table
+from faultscape.errors import ImageError, OptionError, StudyError, closest
+from faultscape.formats.label_maps import read_map
+from faultscape.maps import runs
+from faultscape.maps.resize import nearest
+from faultscape.stages.stress.parents import Base
+from faultscape.study.parts import read_manifest
+from faultscape.study.settings import Settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import Image, part_name
+
+
+class BaseLabels:
+    """Reads the labels of a base under a truth; StudyError where no image has one."""
+
+    def __init__(self, root: Path, settings: Settings, base: Base, truth: str, ego: str | None) -> None:
+        self._folder, self._places = label_maps.truth(root, truth), table(settings.class_list)
+        self._void, self._ego = len(settings.classes.ids), ego
+        self._names = settings.classes.names
+        parts = read_manifest(self._folder)
+        held = {number: set(label_maps.read_ids(self._folder, number, parts[part_name(number)])) for number in {i.shard for i in base.images} if part_name(number) in parts}
+        self.images = tuple(image for image in base.images if image.id in held.get(image.shard, ()))
+        self.without = tuple(image.id for image in base.images if image.id not in held.get(image.shard, ()))
+        if not self.images:
+            raise StudyError(
+                f"--set {base.name}: no image of it has a label of truth {truth!r}; blending needs labels, whose void pixels stay unjudged: bring them in with `faultscape label import`, or collect the set with --layout"
+            )
+        self._shard = lru_cache(maxsize=2)(lambda number: label_maps.read_maps(self._folder, number))
+        if ego is not None and not Path(ego).is_file() and ego not in self._names and not ego.isdecimal():
+            raise OptionError(f"--ego {ego!r}: is neither a mask file, nor a class of the study, nor a label number.{closest(ego, list(self._names))}")
+
+    def own(self, image: Image) -> np.ndarray:
+        """Return the label map (h, w) of an image in the ids that it came with, at the image's size."""
+        return nearest(runs.decode(self._shard(image.shard)[image.id]), (image.width, image.height))
+
+    def places(self, image: Image) -> np.ndarray:
+        """Return the label map (H, W) as places of the study's classes."""
+        return self._places[self.own(image)]
+
+    def void(self, image: Image) -> np.ndarray:
+        """Return (H, W) where an image has no class."""
+        return self.places(image) == self._void
+
+    def forbidden(self, image: Image) -> np.ndarray | None:
+        """Return (H, W) where no object may go, None where it may go everywhere."""
+        if self._ego is None:
+            return None
+        if Path(self._ego).is_file():
+            return nearest(self._mask, (image.width, image.height)) > 0
+        if self._ego in self._names:
+            return self.places(image) == self._names.index(self._ego)
+        return self.own(image) == int(self._ego)
+
+    @cached_property
+    def _mask(self) -> np.ndarray:
+        try:
+            return read_map(str(self._ego))
+        except ImageError as error:
+            raise OptionError(f"--ego {error}") from None

@@ -1,0 +1,157 @@
+"""Blended sets: objects that a study's classes do not know, put into its labelled images by a plan an image, made when somebody reads them.
+
+Conventions: void of the base stays unjudged, and an object over it counts; an object is never put on the ego vehicle. A plan follows from the seed, the key of the base and the objects, not from
+names or orders. The objects that a set uses are kept in STUDY/objects, so that an edition stays what it was when the folder of cut-outs grows; the labels of a set are its own: semantic
+(an anomaly is void, a known object its class) in stress/SET, and 0 / 1 / 255 in stress/SET/anomaly.
+Source: S4 (Blum et al. 2021) 3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast
+
+from faultscape.corpus.stress.files import void_digest, write_void
+from faultscape.corpus.stress.recipes import BlendStep
+from faultscape.errors import CorpusError, OptionError, counted
+from faultscape.progress import progress
+from faultscape.stages import evidence
+from faultscape.stages.given_options import given_options
+from faultscape.stages.stress.base_labels import BaseLabels
+from faultscape.stages.stress.blended_labels import fill_blended
+from faultscape.stages.stress.depth import depth_files
+from faultscape.stages.stress.entry import enter_sets
+from faultscape.stages.stress.objects import FOLDER, Objects, by_digest, find_objects, keep_objects
+from faultscape.stages.stress.options import FS_STATIC, RUNNING, BlendOptions
+from faultscape.stages.stress.parents import Base, find_base, made_image, refuse_others, set_inputs
+from faultscape.stages.stress.result import Blends, Reviewed
+from faultscape.stages.stress.review import write_review
+from faultscape.stages.stress.share import write_shared
+from faultscape.stressors.blend_plans import plan_blend
+from faultscape.stressors.blend_steps.catalogue import BlendPreset
+from faultscape.stressors.fs_static import TEST_FRAMES, VALIDATION_FRAMES, static_frames
+from faultscape.stressors.objects.cutout import Cutout
+from faultscape.study.folder import existing, put
+from faultscape.study.lock import writing
+from faultscape.study.settings import read_settings
+from faultscape.study.tables.corpus import Image, read_corpus
+from faultscape.study.tables.logs import log
+from faultscape.study.tables.stress_sets import Held, StressSet, read_stress
+from faultscape.ties import tie_order
+
+_FOG = 0.2  # how probably a frame of fs-static is foggy; the authors' number is not known
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One image to be made: of which base, in which set, with which draw number, of which objects."""
+
+    base: Image
+    set: str
+    draw: int
+    cutouts: tuple[Cutout, ...]
+
+
+def blend_images(options: BlendOptions) -> Blends | Reviewed:
+    """Add the blended sets that a line asks for, and write them where it says so. Errors: OptionError, CorpusError and StudyError where that cannot be."""
+    root = existing(options.study)
+    with writing(root):
+        settings, images, known = read_settings(root), read_corpus(root), read_stress(root)
+        if settings.classifies:
+            raise OptionError("blending is judged by the pixel, and this is a study of classifiers")
+        base = find_base(options.study, images, known, options.set_)
+        if base.name in known.sets:
+            raise OptionError(f"--set {base.name}: was made by `faultscape stress` itself; blend into the set that it was made of, {known.sets[base.name].of}")
+        truth = evidence.choose_truth(root, options.truth)
+        labels = BaseLabels(root, settings, base, truth, options.ego)
+        names = _set_names(options, base)
+        objects = find_objects(root, settings, images, options, truth, known.sets.get(next(iter(names.values()))))
+        if options.review:
+            return Reviewed(options.study, *write_review(root, objects))
+        about = {name: _about(root, options, base, objects, truth) for name in names.values()}
+        refuse_others(options.study, known.sets, about)
+        keep_objects(root, objects)
+        rows = _planned(root, options, base, labels, _frames(options, labels, objects, names))
+        entered = enter_sets(root, rows, {name: one for name, one in about.items() if name in rows})
+        totals = fill_blended(root, settings, [*rows], truth, engine=options.engine, workers=options.workers)
+        log(root, "stress blend", **given_options(options, but=("study",)))
+    if left := labels.without:
+        print(
+            f"{counted(len(left), 'image')} of {base.name} {'has' if len(left) == 1 else 'have'} no label of truth {truth}, and nothing is blended into them; the first: {left[0]}"
+        )
+    written = (
+        write_shared(root, Path(options.write), [*rows], overlay_only=options.overlay_only, engine=options.engine, workers=options.workers)
+        if options.write
+        else 0
+    )
+    return Blends(
+        options.study, "blend", base.name, tuple(rows), sum(map(len, rows.values())), entered.new, entered.changed, entered.left, options.write or "", written, totals
+    )  # fmt: skip
+
+
+def _set_names(options: BlendOptions, base: Base) -> dict[str, str]:
+    """Return {split: name of its set}; a preset without splits has one, ''."""
+    name = options.preset if options.preset != FS_STATIC else f"{FS_STATIC}-{options.blending}"
+    edition = f"-{options.edition}" if options.edition else ""
+    if options.preset == FS_STATIC:
+        return {split: base.set_name(f"{name}{edition}-{split}") for split in ("validation", "test")}
+    return {"": base.set_name(f"{name}{edition}")}
+
+
+def _frames(options: BlendOptions, labels: BaseLabels, objects: Objects, names: Mapping[str, str]) -> list[Frame]:
+    """Return the frames to be made: each labelled base once, or as many as are asked for, bases used again with other draws."""
+    by_key = {image.key: image for image in labels.images}
+    if options.preset == FS_STATIC:
+        held = by_digest(objects)
+        known = tuple(cutout for cutout in objects.cutouts if cutout.use == "known")
+        test = TEST_FRAMES if options.frames is None else options.frames
+        frames = static_frames(
+            [*by_key], objects.cutouts, seed=options.seed, validation=VALIDATION_FRAMES if options.frames is None else max(1, options.frames // 10), test=test,
+            objects_per_frame=options.objects_per_frame,
+        )  # fmt: skip
+        return [Frame(by_key[one.base], names[one.split], one.draw, (*(held[digest] for digest in one.objects), *known)) for one in frames]
+    images = [labels.images[k] for k in tie_order([image.key for image in labels.images], options.seed, [image.id for image in labels.images]).tolist()]
+    count = options.frames or len(images)
+    return [Frame(images[k % len(images)], names[""], k // len(images), objects.cutouts) for k in range(count)]
+
+
+def _planned(root: Path, options: BlendOptions, base: Base, labels: BaseLabels, frames: Sequence[Frame]) -> dict[str, list[Image]]:
+    """Return the rows of all frames, each with its plan, by set."""
+    rows: dict[str, list[Image]] = {}
+    depth = depth_files(options.depth, labels.images)
+    fog = options.fog if options.fog is not None else _FOG if options.preset == FS_STATIC else 0.0
+    preset, folder = cast("BlendPreset", f"fishyscapes-{options.blending}"), root / FOLDER
+    order = {image.id: place for place, image in enumerate(labels.images)}
+    with progress("plan", len(frames)) as tick:
+        for frame in sorted(frames, key=lambda frame: (order[frame.base.id], frame.draw)):
+            image = frame.base
+            plan = plan_blend(
+                (image.height, image.width), frame.cutouts, preset, seed=options.seed, key=image.key, draw=frame.draw, objects_per_frame=options.objects_per_frame,
+                forbidden=labels.forbidden(image), fog_chance=fog,
+            )  # fmt: skip
+            void, step_depth = "", ("", "")
+            if plan.fog is not None:
+                mask = labels.void(image)
+                void, step_depth = void_digest(mask), depth.get(image.id, ("", ""))
+                if not (path := folder / f"void-{void}.png").is_file():
+                    put(path, write_void(mask))
+            step = BlendStep(plan.text(), str(folder.absolute()), void, *step_depth)
+            role = "validation" if frame.set.endswith("-validation") else "test"
+            condition = frame.set.removeprefix(f"{base.name}-")
+            rows.setdefault(frame.set, []).append(
+                made_image(base, image, frame.set, condition, role, step, f"-draw{frame.draw}" if frame.draw else "")
+            )
+            tick(1)
+    return rows
+
+
+def _about(root: Path, options: BlendOptions, base: Base, objects: Objects, truth: str) -> StressSet:
+    parameters: Held = {
+        "preset": options.preset, "blending": options.blending, "seed": options.seed, "objects_per_frame": options.objects_per_frame, "objects": list[object](objects.digests),
+        **({"edition": options.edition} if options.edition else {}), **({"frames": options.frames} if options.frames else {}), **({"ego": options.ego} if options.ego else {}),
+        **({"fog": options.fog} if options.fog is not None else {}),
+    }  # fmt: skip
+    line = cast("Held", given_options(replace(options, set_=base.name), but=RUNNING))
+    return StressSet(kind="blend", of=base.name, labels="own", truth=truth, line=line, parameters=parameters, inputs=set_inputs(base, evidence.truth_key(root, truth)))
