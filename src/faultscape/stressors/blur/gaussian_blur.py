@@ -16,7 +16,7 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
     """Return (H, W, C) pixels blurred with a deviation of parameters[0] pixels.
 
     >>> apply(np.array([[[0], [0], [255], [0], [0]]], np.uint8), (1,), 0).ravel()
-    array([ 14,  61, 101,  61,  14], dtype=uint8)
+    array([ 13,  61, 101,  61,  13], dtype=uint8)
     """
     del start
     return gaussian_pixels(pixels, float(parameters[0]))

@@ -6,6 +6,8 @@ Source: Hendrycks and Dietterich 2019, appendix B (Pillow's BOX; NEAREST as in t
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from faultscape.stressors.definition import Parameters
@@ -27,11 +29,19 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
 
 
 def block_edges(count: int, share: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return (n + 1,) where the blocks of ``count`` pixels begin and end, and (count,) which block each pixel shows.
+    """Return (2, n) the first pixels of the blocks of ``count`` and those past their last, and (count,) which block each pixel shows.
 
     >>> block_edges(5, 0.5)
-    (array([0, 3, 5]), array([0, 0, 1, 1, 1]))
+    (array([[0, 3],
+           [3, 5]]), array([0, 0, 1, 1, 1]))
     """
     blocks = max(int(count * share), 1)
-    edges = (2 * np.arange(blocks + 1) * count + blocks) // (2 * blocks)
-    return edges, (2 * np.arange(count) + 1) * blocks // (2 * count)
+    wide = count / blocks  # floats in Pillow's order: a middle on the border of two blocks goes where rounding takes it
+    middles = (np.arange(blocks) + 0.5) * wide
+    first, past = ((middles + side * (0.5 * wide) + 0.5).astype(np.int64) for side in (-1, 1))
+    past = np.minimum(past, count)
+    first += ((first - middles + 0.5) * (1.0 / wide) <= -0.5).astype(np.int64)
+    past -= ((past - 1 - middles + 0.5) * (1.0 / wide) > 0.5).astype(np.int64)
+    step = blocks / count
+    shown = [int(place) for place in itertools.accumulate(itertools.repeat(step, count - 1), initial=0.5 * step)]
+    return np.stack([first, past]), np.minimum(np.array(shown), blocks - 1)

@@ -92,8 +92,8 @@ def _mirror(i: int, n: int) -> int:
 
 
 @jit
-def shuffle(high: int, wide: int, reach: int, rounds: int, start: np.uint64) -> np.ndarray:
-    """Return (H * W,) int32: which pixel stands where after each has changed places with one at most ``reach`` before it or ``reach`` - 1 behind it, row by row from the end."""
+def scatter(high: int, wide: int, reach: int, rounds: int, start: np.uint64) -> np.ndarray:
+    """Return (H * W,) int32: which pixel stands where after each was overwritten by one at most ``reach`` before it or ``reach`` - 1 behind it, row by row from the end."""
     order = np.arange(high * wide).astype(np.int32)
     n, choices = 0, np.uint64(2 * reach)
     low, shift = np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -104,8 +104,7 @@ def shuffle(high: int, wide: int, reach: int, rounds: int, start: np.uint64) -> 
                 n += 1
                 dy = np.int64(((word & low) * choices) >> shift) - reach
                 dx = np.int64(((word >> shift) * choices) >> shift) - reach
-                a, b = y * wide + x, (y + dy) * wide + x + dx
-                order[a], order[b] = order[b], order[a]
+                order[y * wide + x] = order[(y + dy) * wide + x + dx]
     return order
 
 
@@ -121,24 +120,24 @@ def gather(pixels: np.ndarray, order: np.ndarray) -> np.ndarray:
 
 @jit
 def blocks(rows: np.ndarray, channels: int, down: np.ndarray, right: np.ndarray, up: np.ndarray, across: np.ndarray, out: np.ndarray) -> None:
-    """Write to ``out`` at each pixel the rounded mean of a block: block (up[y], across[x]) of those that begin at the rows ``down`` and the columns ``right``."""
+    """Write to ``out`` at each pixel the rounded mean of a block: block (up[y], across[x]) of those of the rows ``down`` and the columns ``right``, (2, n) first and past the last."""
     high, wide = rows.shape
     sums, line = np.empty(wide, np.int64), np.empty(wide, rows.dtype)
-    means = np.empty((right.size - 1) * channels, np.int64)
+    means = np.empty(right.shape[1] * channels, np.int64)
     block = -1
     for y in range(high):
         if up[y] != block:
             block = up[y]
             sums[:] = 0
-            for k in range(down[block], down[block + 1]):
+            for k in range(down[0, block], down[1, block]):
                 row = rows[k]
                 for x in range(wide):
                     sums[x] += row[x]
-            for b in range(right.size - 1):
-                count = (down[block + 1] - down[block]) * (right[b + 1] - right[b])
+            for b in range(right.shape[1]):
+                count = (down[1, block] - down[0, block]) * (right[1, b] - right[0, b])
                 for c in range(channels):
                     total = 0
-                    for k in range(right[b], right[b + 1]):
+                    for k in range(right[0, b], right[1, b]):
                         total += sums[k * channels + c]
                     means[b * channels + c] = (2 * total + count) // (2 * count)
             for x in range(across.size):

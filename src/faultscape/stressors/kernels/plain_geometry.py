@@ -1,4 +1,4 @@
-"""What geometry.py does, in NumPy, with equal bytes; ``shuffle`` is a loop of Python's, of seconds for a large image."""
+"""What geometry.py does, in NumPy, with equal bytes; ``scatter`` is a loop of Python's, of seconds for a large image."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def _mirror(i: np.ndarray, n: int) -> np.ndarray:
     return np.where(i >= n, 2 * n - 1 - i, i)
 
 
-def shuffle(high: int, wide: int, reach: int, rounds: int, start: int) -> np.ndarray:
-    """Return (H * W,) int32: which pixel stands where after each has changed places with a neighbour, row by row from the end."""
+def scatter(high: int, wide: int, reach: int, rounds: int, start: int) -> np.ndarray:
+    """Return (H * W,) int32: which pixel stands where after each was overwritten by a near one, row by row from the end."""
     order = list(range(high * wide))
     places = [y * wide + x for y in range(high - reach, reach, -1) for x in range(wide - reach, reach, -1)]
     for k in range(rounds):
@@ -60,8 +60,7 @@ def shuffle(high: int, wide: int, reach: int, rounds: int, start: int) -> np.nda
         dy = (((words & np.uint64(0xFFFFFFFF)) * choices) >> shift).astype(np.int64) - reach
         dx = (((words >> shift) * choices) >> shift).astype(np.int64) - reach
         for a, move in zip(places, (dy * wide + dx).tolist(), strict=True):
-            b = a + move
-            order[a], order[b] = order[b], order[a]
+            order[a] = order[a + move]
     return np.array(order, np.int32)
 
 
@@ -74,7 +73,9 @@ def blocks(rows: np.ndarray, channels: int, down: np.ndarray, right: np.ndarray,
     """Write to ``out`` at each pixel the rounded mean of its block."""
     high, wide = rows.shape
     image = rows.astype(np.int64).reshape(high, -1, channels)
-    total = np.add.reduceat(np.add.reduceat(image, down[:-1], axis=0), right[:-1], axis=1)
-    count = (np.diff(down)[:, None] * np.diff(right))[..., None]
+    sums = np.pad(image, ((1, 0), (1, 0), (0, 0))).cumsum(axis=0).cumsum(axis=1)
+    rows_of = sums[down[1]] - sums[down[0]]
+    total = rows_of[:, right[1]] - rows_of[:, right[0]]
+    count = ((down[1] - down[0])[:, None] * (right[1] - right[0]))[..., None]
     means = (2 * total + count) // (2 * count)
     out[...] = means[up][:, across].reshape(high, wide)

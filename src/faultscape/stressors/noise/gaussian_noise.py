@@ -19,7 +19,7 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
     """Return (H, W, C) pixels with noise of the deviation parameters[0] of the whole scale.
 
     >>> apply(np.full((1, 3, 1), 100, np.uint8), (0.08,), 0).ravel()
-    array([ 83, 113, 100], dtype=uint8)
+    array([117,  99, 108], dtype=uint8)
     """
     top = np.iinfo(pixels.dtype).max
     table, tail = normal_table(parameters[0] * top * 2**_BITS)

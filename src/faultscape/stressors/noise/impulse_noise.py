@@ -16,7 +16,7 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
     """Return (H, W, C) pixels of which the share parameters[0] of all values is replaced.
 
     >>> apply(np.full((1, 8, 1), 100, np.uint8), (0.5,), 0).ravel()
-    array([  0, 255, 100,   0,   0, 100,   0,   0], dtype=uint8)
+    array([100, 100, 255, 100, 255,   0, 100, 100], dtype=uint8)
     """
     top = np.iinfo(pixels.dtype).max
     limit = round(parameters[0] * 2**31)

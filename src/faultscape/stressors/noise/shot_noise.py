@@ -20,7 +20,7 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
     """Return (H, W, C) pixels as if a white one had sent parameters[0] photons on average.
 
     >>> apply(np.full((1, 6, 1), 100, np.uint8), (12,), 0).ravel()
-    array([ 63, 106, 127, 127, 127, 127], dtype=uint8)
+    array([ 85, 148, 106,  85, 106,  21], dtype=uint8)
     """
     top = int(np.iinfo(pixels.dtype).max)
     limits, first, bits, values = count_limits(int(parameters[0]), top)

@@ -20,7 +20,7 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
 
     >>> foggy = apply(np.full((8, 8, 1), 200, np.uint8), (1.5, 2), 0)
     >>> int(foggy.min()), int(foggy.max())
-    (68, 200)
+    (68, 199)
     """
     amount, decay = float(parameters[0]), float(parameters[1])
     high, wide, channels = pixels.shape

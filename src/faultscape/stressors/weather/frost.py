@@ -48,7 +48,7 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int, textures: Sequ
     if texture.shape[2] < channels:
         ice = np.repeat(ice, channels, axis=1)
     most = int(np.iinfo(pixels.dtype).max)
-    kept, added = (round(part * 65536) * np.arange(count) for part, count in zip(parameters, (most + 1, 256), strict=True))
+    kept, added = (math.ceil(part * 65536) * np.arange(count) for part, count in zip(parameters, (most + 1, 256), strict=True))
     return colour_loops().blend(pixels.ravel(), ice.ravel(), kept, added * (most // 255), most).reshape(pixels.shape)
 
 

@@ -17,7 +17,7 @@ from faultscape.stressors.streams import Stream, stream_start
 TEXTURES = 6
 _HIGH, _WIDE = 480, 720
 _DARK, _LIGHT = np.array([58, 74, 96]), np.array([236, 246, 255])
-_FERNS = (90, 150, 60, 220, 40, 120)  # of each texture
+_FERNS = (80, 150, 36, 220, 24, 70)  # of each texture
 _LENGTHS = ((90, 260), (50, 160), (160, 380), (40, 110), (200, 420), (70, 300))
 _CLEAR = (0.35, 0.15, 0.45, 0.0, 0.5, 0.25)  # how much of the middle grows no ice
 
@@ -33,20 +33,20 @@ def frost_texture(number: int) -> np.ndarray:
     lines = np.zeros(_HIGH * _WIDE, np.int64)
     for _ in range(_FERNS[number]):
         _grow(lines, stream, number)
-    crystals = np.minimum(lines.reshape(_HIGH, _WIDE) * 1400, 12000).astype(np.int16)
+    crystals = (24000 * lines // (lines + 12)).astype(np.int16).reshape(_HIGH, _WIDE)  # ice upon ice adds less and less
     sharp, soft = (gaussian_field(crystals, (sigma, sigma), 3.0, "mirror") >> 15 for sigma in (0.6, 5.0))
-    film = _film(number, 14.0, 26) + _film(number, 3.0, 7) + _film(number, 0.8, 2)
-    light = np.clip(9000 + film + sharp + 2 * soft, 0, 32767)[..., None]
+    film = 8 * _film(number, 20.0) + _film(number, 2.5) + (_film(number, 0.7) >> 3)
+    light = np.clip(7000 + film + sharp + soft // 2, 0, 32767)[..., None]
     colours = (_DARK * (32767 - light) + _LIGHT * light) // 32767
     colours.setflags(write=False)
     return colours.astype(np.uint8)
 
 
-def _film(number: int, sigma: float, gain: int) -> np.ndarray:
-    """Return (480, 720) noise of a size."""
+def _film(number: int, sigma: float) -> np.ndarray:
+    """Return (480, 720) noise whose grains have a size."""
     start = np.uint64(stream_start(number, "film", str(sigma)))
     drawn = noise_loops().uniforms(start, _HIGH * _WIDE).reshape(_HIGH, _WIDE)
-    return (gaussian_field(drawn, (sigma, sigma), 3.0, "mirror") >> 15) * gain
+    return gaussian_field(drawn, (sigma, sigma), 3.0, "mirror") >> 15
 
 
 def _grow(lines: np.ndarray, stream: Stream, number: int) -> None:

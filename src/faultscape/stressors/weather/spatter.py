@@ -28,7 +28,7 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
 
     >>> dirty = apply(np.full((64, 64, 1), 100, np.uint8), (0.65, 0.3, 1, 0.65, 1.5, 1), 0)
     >>> int(dirty.min()), int(dirty.max())
-    (45, 100)
+    (47, 100)
     """
     mean, deviation, sigma, threshold, amount, mud = parameters
     high, wide, channels = pixels.shape
