@@ -47,6 +47,12 @@ from .overlay import pixel_digest as pixel_digest
 from .placement import Placement as Placement
 from .placement import chance_of_lower_half as chance_of_lower_half
 from .placement import coverage as coverage
+from .catalogue import CORRUPTIONS as CORRUPTIONS
+from .catalogue import PRESETS as PRESETS
+from .corruption import corrupt as corrupt
+from .corruption import move_labels as move_labels
+from .definition import Corruption as Corruption
+from .definition import Preset as Preset
 from .streams import Stream as Stream
 from .streams import stream_start as stream_start
 from .streams import words_at as words_at

@@ -1,0 +1,1 @@
+"""Corruptions that smear an image."""

@@ -1,0 +1,96 @@
+"""Corrupt an image, and move its labels along with its pixels.
+
+Conventions: images are (H, W) or (H, W, 3), uint8 or uint16, of any size from 1 x 1 on; results have the same shape and type. Everything random follows from (seed, key, name, severity)
+alone, the key being the SHA-256 of the image's bytes unless another is given: the same bytes in any order, process and machine.
+Source: Hendrycks and Dietterich 2019.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from faultscape.errors import ImageError, LabelMapError, OptionError
+from faultscape.stressors.catalogue import entry
+from faultscape.stressors.definition import Corruption as Corruption
+from faultscape.stressors.streams import stream_start
+
+
+def corrupt(
+    image: np.ndarray, name: str | Corruption, severity: int, *, seed: int = 0, key: str | None = None, textures: Sequence[np.ndarray] | None = None
+) -> np.ndarray:
+    """Return the image, (H, W) or (H, W, 3) of uint8 or uint16, corrupted with severity 1 to 5; ``textures`` are the ice of frost.
+
+    Errors: OptionError for an unknown name or severity, ImageError for what is no such image.
+
+    >>> corrupt(np.full((2, 3), 100, np.uint8), "brightness", 3)
+    array([[176, 176, 176],
+           [176, 176, 176]], dtype=uint8)
+    """
+    pixels = _checked(image)
+    of, parameters = _chosen(name, severity)
+    if textures is not None and not of.textured:
+        raise OptionError(f"{of.name} takes no textures; leave them out, or corrupt with frost")
+    start = _start(seed, hashlib.sha256(pixels.tobytes()).hexdigest() if key is None else key, of, severity)
+    more = (textures,) if of.textured else ()
+    out = np.asarray(of.apply(pixels.reshape(*pixels.shape[:2], -1), parameters, start, *more))
+    if out.size != pixels.size or out.dtype != pixels.dtype:
+        raise OptionError(f"corruption {of.name} made {out.dtype} {out.shape} of {pixels.dtype} {pixels.shape}; it must keep shape and type")
+    return out.reshape(pixels.shape)
+
+
+def move_labels(
+    labels: np.ndarray, name: str | Corruption, severity: int, *, seed: int = 0, key: str, fill: int | None = None
+) -> np.ndarray:
+    """Return the labels (H, W) of an image moved as a corruption with the same seed and key moves its pixels; where pixels stay, the labels themselves.
+
+    A pixel from beyond the border shows the mirrored image, and so do its labels, or they are ``fill`` where one is given.
+    Errors: OptionError as in `corrupt`, LabelMapError for labels that are not whole numbers (H, W) or cannot hold ``fill``.
+
+    >>> labels = np.arange(12, dtype=np.uint8).reshape(3, 4)
+    >>> move_labels(labels, "fog", 3, key="a") is labels
+    True
+    """
+    labels = np.asarray(labels)
+    if labels.ndim != 2 or not labels.size or labels.dtype.kind not in "iub":
+        raise LabelMapError(f"labels are {labels.dtype} {labels.shape}; expected whole numbers (H, W)")
+    if fill is not None and labels.dtype.kind in "iu" and not np.iinfo(labels.dtype).min <= fill <= np.iinfo(labels.dtype).max:
+        raise LabelMapError(f"labels of {labels.dtype} cannot hold the fill {fill}; give labels of another type, or another fill")
+    of, parameters = _chosen(name, severity)
+    if of.move is None:
+        return labels
+    high, wide = labels.shape
+    rows, columns = of.move(high, wide, parameters, _start(seed, key, of, severity))
+    moved = labels[_mirrored(rows, high), _mirrored(columns, wide)]
+    if fill is not None:
+        moved[(rows < 0) | (rows >= high) | (columns < 0) | (columns >= wide)] = fill
+    return moved
+
+
+def _mirrored(places: np.ndarray, count: int) -> np.ndarray:
+    places = places % (2 * count)
+    return np.where(places >= count, 2 * count - 1 - places, places)
+
+
+def _start(seed: int, key: str, of: Corruption, severity: int) -> int:
+    return stream_start(seed, key, of.name, severity)
+
+
+def _chosen(name: str | Corruption, severity: int) -> tuple[Corruption, tuple[float, ...]]:
+    of = name if isinstance(name, Corruption) else entry(name)
+    if isinstance(severity, bool) or not isinstance(severity, int | np.integer) or not 1 <= severity <= len(of.parameters):
+        raise OptionError(f"severity {severity!r} of {of.name}: give a whole number from 1 to {len(of.parameters)}")
+    return of, of.parameters[int(severity) - 1]
+
+
+def _checked(image: np.ndarray) -> np.ndarray:
+    pixels = np.asarray(image)
+    if pixels.dtype not in (np.uint8, np.uint16):
+        raise ImageError(f"the image is of {pixels.dtype}; expected uint8 or uint16, of the scale 0..255 or 0..65535")
+    if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[2] != 3):
+        raise ImageError(f"the image has the shape {pixels.shape}; expected (H, W) or (H, W, 3)")
+    if not pixels.size:
+        raise ImageError(f"the image has the shape {pixels.shape}: it is empty; expected 1 x 1 pixel or more")
+    return np.ascontiguousarray(pixels)

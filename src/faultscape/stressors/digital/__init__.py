@@ -1,0 +1,1 @@
+"""Corruptions of cameras' electronics and of files."""

@@ -1,0 +1,146 @@
+"""Loops that move or gather pixels, compiled; the plain twin is plain_geometry.
+
+Conventions: an image is (H, W * C) values. A place between two pixels is a whole number and a weight in steps of 2^-14 (of ``elastic`` 2^-11); everything is an integer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from faultscape.maps.jit import jit
+from faultscape.stressors.kernels.streams import word_at
+
+
+@jit
+def zoom_layers(
+    rows: np.ndarray, channels: int, y0: np.ndarray, fy: np.ndarray, x0: np.ndarray, fx: np.ndarray, still: int, factor: int, out: np.ndarray
+) -> None:
+    """Write to ``out`` the mean of ``still`` times the image and its layers, each read at (y0 + fy, x0 + fx) of (L, H) and (L, W); ``factor`` is 2^32 by their number."""
+    high, wide = rows.shape
+    acc = np.empty(wide, np.int64)
+    line = np.zeros(wide + channels, np.int32)
+    for y in range(high):
+        row, target = rows[y], out[y]
+        for x in range(wide):
+            acc[x] = (still << 22) * np.int64(row[x])
+        for layer in range(y0.shape[0]):
+            _row_between(rows, y0[layer, y], fy[layer, y], 6, line)
+            places, weights = x0[layer], fx[layer]
+            if channels == 3:
+                for x in range(places.size):
+                    k, f = 3 * places[x], np.int64(weights[x])
+                    g = 16384 - f
+                    acc[3 * x] += line[k] * g + line[k + 3] * f
+                    acc[3 * x + 1] += line[k + 1] * g + line[k + 4] * f
+                    acc[3 * x + 2] += line[k + 2] * g + line[k + 5] * f
+            else:
+                for x in range(places.size):
+                    k, f = places[x], np.int64(weights[x])
+                    acc[x] += line[k] * (16384 - f) + line[k + 1] * f
+        for x in range(wide):
+            target[x] = ((acc[x] >> 8) * factor) >> 46
+
+
+@jit
+def _row_between(rows: np.ndarray, y: int, f: int, shift: int, line: np.ndarray) -> None:
+    """Write to ``line`` the row at y + f / 2^14, times 2^(14 - shift)."""
+    high, wide = rows.shape
+    above, below = rows[y], rows[min(y + 1, high - 1)]
+    g = np.int32(16384) - np.int32(f)
+    f = np.int32(f)
+    for x in range(wide):
+        line[x] = (np.int32(above[x]) * g + np.int32(below[x]) * f) >> shift
+
+
+@jit
+def enlarge(rows: np.ndarray, channels: int, y0: np.ndarray, fy: np.ndarray, x0: np.ndarray, fx: np.ndarray, out: np.ndarray) -> None:
+    """Write to ``out`` the image read at (y0 + fy, x0 + fx) of (H,) and (W,), rounded; values are below 2^16 in size."""
+    line = np.zeros(rows.shape[1] + channels, np.int32)
+    for y in range(y0.size):
+        _row_between(rows, y0[y], fy[y], 0, line)
+        target = out[y]
+        for x in range(x0.size):
+            k, f = x0[x] * channels, np.int64(fx[x])
+            for c in range(channels):
+                target[x * channels + c] = (line[k + c] * (16384 - f) + line[k + channels + c] * f + (1 << 27)) >> 28
+
+
+@jit
+def elastic(rows: np.ndarray, channels: int, down: np.ndarray, right: np.ndarray, out: np.ndarray) -> None:
+    """Write to ``out`` the image read at (y + down, x + right), in steps of 2^-11 pixel, truncated; beyond its border it is mirrored."""
+    high, wide = down.shape
+    for y in range(high):
+        target = out[y]
+        for x in range(wide):
+            py, px = (y << 11) + np.int64(down[y, x]), (x << 11) + np.int64(right[y, x])
+            fy, fx = py & 2047, px & 2047
+            above, below = rows[_mirror(py >> 11, high)], rows[_mirror((py >> 11) + 1, high)]
+            a, b = _mirror(px >> 11, wide) * channels, _mirror((px >> 11) + 1, wide) * channels
+            w00, w01, w10, w11 = (2048 - fy) * (2048 - fx), (2048 - fy) * fx, fy * (2048 - fx), fy * fx
+            for c in range(channels):
+                total = above[a + c] * w00 + above[b + c] * w01 + below[a + c] * w10 + below[b + c] * w11
+                target[x * channels + c] = total >> 22
+
+
+@jit
+def _mirror(i: int, n: int) -> int:
+    if i < 0 or i >= n:
+        i %= 2 * n
+        if i >= n:
+            i = 2 * n - 1 - i
+    return i
+
+
+@jit
+def scatter(high: int, wide: int, reach: int, rounds: int, start: np.uint64) -> np.ndarray:
+    """Return (H * W,) int32: which pixel stands where after each was overwritten by one at most ``reach`` before it or ``reach`` - 1 behind it, row by row from the end."""
+    order = np.arange(high * wide).astype(np.int32)
+    n, choices = 0, np.uint64(2 * reach)
+    low, shift = np.uint64(0xFFFFFFFF), np.uint64(32)
+    for _ in range(rounds):
+        for y in range(high - reach, reach, -1):
+            for x in range(wide - reach, reach, -1):
+                word = word_at(start, np.uint64(n))
+                n += 1
+                dy = np.int64(((word & low) * choices) >> shift) - reach
+                dx = np.int64(((word >> shift) * choices) >> shift) - reach
+                order[y * wide + x] = order[(y + dy) * wide + x + dx]
+    return order
+
+
+@jit
+def gather(pixels: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Return (N, C) pixels in an order (N,)."""
+    out = np.empty_like(pixels)
+    for k in range(order.size):
+        for c in range(pixels.shape[1]):
+            out[k, c] = pixels[order[k], c]
+    return out
+
+
+@jit
+def blocks(rows: np.ndarray, channels: int, down: np.ndarray, right: np.ndarray, up: np.ndarray, across: np.ndarray, out: np.ndarray) -> None:
+    """Write to ``out`` at each pixel the rounded mean of a block: block (up[y], across[x]) of those of the rows ``down`` and the columns ``right``, (2, n) first and past the last."""
+    high, wide = rows.shape
+    sums, line = np.empty(wide, np.int64), np.empty(wide, rows.dtype)
+    means = np.empty(right.shape[1] * channels, np.int64)
+    block = -1
+    for y in range(high):
+        if up[y] != block:
+            block = up[y]
+            sums[:] = 0
+            for k in range(down[0, block], down[1, block]):
+                row = rows[k]
+                for x in range(wide):
+                    sums[x] += row[x]
+            for b in range(right.shape[1]):
+                count = (down[1, block] - down[0, block]) * (right[1, b] - right[0, b])
+                for c in range(channels):
+                    total = 0
+                    for k in range(right[0, b], right[1, b]):
+                        total += sums[k * channels + c]
+                    means[b * channels + c] = (2 * total + count) // (2 * count)
+            for x in range(across.size):
+                for c in range(channels):
+                    line[x * channels + c] = means[across[x] * channels + c]
+        out[y] = line

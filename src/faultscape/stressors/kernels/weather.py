@@ -1,0 +1,187 @@
+"""Loops of fog, snow and spatter, compiled; the plain twin is plain_weather."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from faultscape.maps.jit import jit
+from faultscape.stressors.kernels.streams import word_at
+
+_NEAR, _ASLANT, _KNIGHT = 65536, 91750, 143976  # 1, 1.4 and 2.1969 in steps of 2^-16
+
+
+@jit
+def plasma(size: int, reaches: np.ndarray, start: np.uint64) -> np.ndarray:
+    """Return (size, size) int32: a height map by diamonds and squares that wraps around, with a number of (-reach, reach) added at every step."""
+    heights = np.zeros((size, size), np.int32)
+    step, level, n = size, 0, 0
+    while step >= 2:
+        half, reach = step // 2, reaches[level]
+        for y in range(0, size, step):
+            below = (y + step) % size
+            for x in range(0, size, step):
+                right = (x + step) % size
+                total = np.int64(heights[y, x]) + heights[y, right] + heights[below, x] + heights[below, right]
+                heights[y + half, x + half] = (total >> 2) + _wobble(start, n, reach)
+                n += 1
+        for y in range(0, size, step):
+            above = (y - half) % size
+            for x in range(0, size, step):
+                total = np.int64(heights[above, x + half]) + heights[y + half, x + half] + heights[y, x] + heights[y, (x + step) % size]
+                heights[y, x + half] = (total >> 2) + _wobble(start, n, reach)
+                n += 1
+        for y in range(0, size, step):
+            below = (y + step) % size
+            for x in range(0, size, step):
+                total = np.int64(heights[y + half, (x - half) % size]) + heights[y + half, x + half] + heights[y, x] + heights[below, x]
+                heights[y + half, x] = (total >> 2) + _wobble(start, n, reach)
+                n += 1
+        step, level = half, level + 1
+    return heights
+
+
+@jit
+def _wobble(start: np.uint64, n: int, reach: int) -> int:
+    part = np.int64((word_at(start, np.uint64(n >> 2)) >> np.uint64(16 * (n & 3))) & np.uint64(0xFFFF))
+    return ((2 * part - 65535) * reach) >> 16
+
+
+@jit
+def veil(rows: np.ndarray, channels: int, heights: np.ndarray, low: int, factor: float, gains: np.ndarray, top: int, out: np.ndarray) -> None:
+    """Write to ``out`` gains[value] + (height - low) * factor of each pixel, in steps of 2^-16, cut to 0..top and then truncated."""
+    high, wide = rows.shape
+    for y in range(high):
+        for x in range(wide // channels):
+            add = np.int64((heights[y, x] - low) * factor)
+            for c in range(x * channels, (x + 1) * channels):
+                out[y, c] = min((gains[rows[y, c]] + add) >> 16, top)
+
+
+@jit
+def whiten(rows: np.ndarray, channels: int, layer: np.ndarray, keep: int, unit: int, top: int, out: np.ndarray) -> None:
+    """Write to ``out`` the image, whitened by 1 - keep / 2^16, under flakes of ``layer`` (H, W) and of the layer turned by half a turn."""
+    high, wide = layer.shape
+    for y in range(high):
+        row, target = rows[y], out[y]
+        for x in range(wide):
+            k = x * channels
+            if channels == 3:
+                grey = 19595 * np.int64(row[k]) + 38470 * np.int64(row[k + 1]) + 7471 * np.int64(row[k + 2])
+            else:
+                grey = np.int64(row[k]) << 16
+            bright = (3 * grey + (top << 16)) >> 1
+            flakes = ((np.int64(layer[y, x]) + layer[high - 1 - y, wide - 1 - x]) * unit) << 16
+            for c in range(k, k + channels):
+                value = np.int64(row[c]) << 16
+                mixed = (keep * value + (65536 - keep) * max(value, bright)) >> 16
+                target[c] = min((mixed + flakes) >> 16, top)
+
+
+@jit
+def edges(image: np.ndarray, low: int, high: int) -> np.ndarray:
+    """Return (H, W) uint8: 1 where Canny's edges of an image of uint8 are, gradients by Sobel, sizes as |dx| + |dy|."""
+    tall, wide = image.shape
+    dx, dy = np.empty((tall, wide), np.int32), np.empty((tall, wide), np.int32)
+    size = np.zeros((tall + 2, wide + 2), np.int32)
+    for y in range(tall):
+        a, b, c = image[max(y - 1, 0)], image[y], image[min(y + 1, tall - 1)]
+        for x in range(wide):
+            left, right = max(x - 1, 0), min(x + 1, wide - 1)
+            across = (np.int32(a[right]) - a[left]) + 2 * (np.int32(b[right]) - b[left]) + (np.int32(c[right]) - c[left])
+            down = (np.int32(c[left]) - a[left]) + 2 * (np.int32(c[x]) - a[x]) + (np.int32(c[right]) - a[right])
+            dx[y, x], dy[y, x] = across, down
+            size[y + 1, x + 1] = abs(across) + abs(down)
+    out = np.zeros((tall, wide), np.uint8)  # 2: may be one
+    stack = np.empty(tall * wide, np.int64)
+    count = 0
+    for y in range(tall):
+        for x in range(wide):
+            here = size[y + 1, x + 1]
+            if here > low and _is_crest(size, y + 1, x + 1, here, dx[y, x], dy[y, x]):
+                out[y, x] = 2
+                if here > high:
+                    out[y, x] = 1
+                    stack[count] = y * wide + x
+                    count += 1
+    while count:
+        count -= 1
+        y, x = stack[count] // wide, stack[count] % wide
+        for v in range(max(y - 1, 0), min(y + 2, tall)):
+            for u in range(max(x - 1, 0), min(x + 2, wide)):
+                if out[v, u] == 2:
+                    out[v, u] = 1
+                    stack[count] = v * wide + u
+                    count += 1
+    for y in range(tall):
+        for x in range(wide):
+            if out[y, x] == 2:
+                out[y, x] = 0
+    return out
+
+
+@jit
+def _is_crest(size: np.ndarray, y: int, x: int, here: int, dx: int, dy: int) -> bool:
+    steep, flat = np.int64(abs(dy)) << 15, np.int64(abs(dx)) * 13573  # tan 22.5 degrees in steps of 2^-15
+    if steep < flat:
+        return here > size[y, x - 1] and here >= size[y, x + 1]
+    if steep > flat + (np.int64(abs(dx)) << 16):
+        return here > size[y - 1, x] and here >= size[y + 1, x]
+    side = -1 if (dx ^ dy) < 0 else 1
+    return here > size[y - 1, x - side] and here > size[y + 1, x + side]
+
+
+@jit
+def distances(marked: np.ndarray, limit: int) -> np.ndarray:
+    """Return (H, W) int32: the distance to the nearest marked pixel in steps of 2^-16, at most ``limit``, along steps of 1, 1.4 and 2.1969 (a 5 x 5 chamfer)."""
+    high, wide = marked.shape
+    d = np.full((high + 4, wide + 4), limit, np.int32)
+    for y in range(2, high + 2):
+        for x in range(2, wide + 2):
+            if marked[y - 2, x - 2]:
+                d[y, x] = 0
+                continue
+            near = min(d[y - 1, x], d[y, x - 1]) + _NEAR
+            aslant = min(d[y - 1, x - 1], d[y - 1, x + 1]) + _ASLANT
+            knight = min(min(d[y - 2, x - 1], d[y - 2, x + 1]), min(d[y - 1, x - 2], d[y - 1, x + 2])) + _KNIGHT
+            d[y, x] = min(min(near, aslant), min(knight, limit))
+    for y in range(high + 1, 1, -1):
+        for x in range(wide + 1, 1, -1):
+            near = min(d[y + 1, x], d[y, x + 1]) + _NEAR
+            aslant = min(d[y + 1, x - 1], d[y + 1, x + 1]) + _ASLANT
+            knight = min(min(d[y + 2, x - 1], d[y + 2, x + 1]), min(d[y + 1, x - 2], d[y + 1, x + 2])) + _KNIGHT
+            d[y, x] = min(min(near, aslant), min(knight, np.int64(d[y, x])))
+    return d[2 : high + 2, 2 : wide + 2].copy()
+
+
+@jit
+def sums3(image: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return (H, W) int32: the sum under 3 x 3 weights, the image mirrored at its border pixels."""
+    high, wide = image.shape
+    out = np.empty((high, wide), np.int32)
+    for y in range(high):
+        a, b, c = image[_about(y - 1, high)], image[y], image[_about(y + 1, high)]
+        for x in range(wide):
+            left, right = _about(x - 1, wide), _about(x + 1, wide)
+            total = weights[0, 0] * a[left] + weights[0, 1] * a[x] + weights[0, 2] * a[right]
+            total += weights[1, 0] * b[left] + weights[1, 1] * b[x] + weights[1, 2] * b[right]
+            out[y, x] = total + weights[2, 0] * c[left] + weights[2, 1] * c[x] + weights[2, 2] * c[right]
+    return out
+
+
+@jit
+def _about(i: int, n: int) -> int:
+    if n == 1:
+        return 0
+    return -i if i < 0 else 2 * n - 2 - i if i >= n else i
+
+
+@jit
+def splash(rows: np.ndarray, channels: int, amount: np.ndarray, keep: np.ndarray, colour: np.ndarray, top: int, out: np.ndarray) -> None:
+    """Write to ``out`` keep * value + amount * colour of each pixel, all in steps of 2^-16, cut to top and then truncated."""
+    high, wide = amount.shape
+    for y in range(high):
+        for x in range(wide):
+            much, left = np.int64(amount[y, x]), np.int64(keep[y, x])
+            for c in range(channels):
+                k = x * channels + c
+                out[y, k] = min((left * rows[y, k] + ((much * colour[c]) >> 16)) >> 16, top)

@@ -1,0 +1,1 @@
+"""Corruptions that draw a number a pixel."""
