@@ -29,6 +29,7 @@ from .stages.predict.options import Shown as Shown
 from .stages.select.options import ClassifierRules as ClassifierRules
 from .stages.select.options import MapRules as MapRules
 from .stages.select.options import Sampling as Sampling
+from .stages.stress.options import Blending as Blending
 from .verbs import label as label
 from .verbs import stress as stress
 from .verbs.collect import collect as collect

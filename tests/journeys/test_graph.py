@@ -62,7 +62,7 @@ CHANGE_NOTHING = {  # options that say which study, which instance, where and ho
     "selection": "study as_ replace remove dry_run engine workers",
     "standings": "study selection engine",
     "plan": "study engine workers",
-    "measures": "source models classes datasets output shard engine workers group block",
+    "measures": "source models classes datasets output shard engine workers group block set_ holdout",
     "report": "study selection output",
 }
 
@@ -73,6 +73,13 @@ def test_an_artefact_declares_every_option_of_its_verb_that_can_change_it(artefa
     assert len(set(artefact.options)) == len(artefact.options)
     assert of_verb - set(artefact.options) == set(CHANGE_NOTHING[artefact.name].split())
     assert set(artefact.options) <= of_verb
+
+
+def test_sets_declare_every_option_of_the_lines_that_make_them() -> None:
+    (sets,) = (artefact for artefact in graph.ARTEFACTS if artefact.name == "sets")
+    of_lines = {option for function in (fs.stress.corrupt, fs.stress.blend, fs.stress.fog) for option in options_of(function)}
+    assert of_lines - set(sets.options) == {"study", "write", "overlay_only", "review", "engine", "workers"}
+    assert set(sets.options) <= of_lines
 
 
 def test_a_selection_that_grew_makes_standings_and_report_stale(study: str, corpus: made.Corpus) -> None:

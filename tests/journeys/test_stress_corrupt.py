@@ -103,9 +103,7 @@ def test_the_same_line_again_changes_nothing_and_another_seed_is_refused(study: 
     assert fs.stress.corrupt(study, corruption=["gaussian_noise"], severities="2", seed=1, engine="local").new == 6
 
 
-def test_images_that_came_make_the_sets_stale_and_the_line_that_status_names_mends_it(
-    study: str, tmp_path: Path
-) -> None:
+def test_images_that_came_make_the_sets_stale_and_the_line_that_status_names_mends_it(study: str, tmp_path: Path) -> None:
     from faultscape.cli import main
 
     corrupted(study)
@@ -280,17 +278,15 @@ def test_labels_move_with_pixels_where_that_is_asked_for(study: str, corpus: mad
         held = label_maps.read_maps(labels_folder(Path(study), image.set), image.shard)
         truth = corpus.truths[corpus.ids.index(image.parent)]
         key = hashlib.sha256((corpus.photos / f"{image.parent}.png").read_bytes()).hexdigest()
-        expected = fs.stressors.move_labels(truth, "elastic_transform", 5, seed=0, key=key, fill=255)
+        expected = fs.stressors.move_labels(truth, "elastic_transform", 5, seed=0, key=key)
         np.testing.assert_array_equal(runs.decode(held[image.id]), expected)
         assert (places[expected] <= 5).all()
         moved += (expected != truth).any()
     assert moved
     fs.predict(study, {"dark": f"{corpus.root / 'mine.py'}:dark"}, engine="local")
-    assert (
-        fs.measure(study, part=fs.StudyPart(set_=["elastic_transform-5"]), resamples=0, engine="local").document["datasets"][
-            "elastic_transform-5"
-        ]["images"] == {"dark": 6}
-    )
+    assert fs.measure(study, part=fs.StudyPart(set_=["elastic_transform-5"]), resamples=0, engine="local").document["datasets"][
+        "elastic_transform-5"
+    ]["images"] == {"dark": 6}
     made.write(corpus.root / "changed" / f"{corpus.ids[0]}.png", np.full((20, 28), 2, np.uint8))
     fs.label.import_(study, str(corpus.root / "changed"))
     assert [row[1] for row in fs.status(study).stages if row[0] == "stress"] == ["stale"]

@@ -149,7 +149,7 @@ def test_a_verb_has_fifteen_parameters_of_its_own_at_most_and_help_shows_the_oth
     shown = {argument.name: argument for argument in app.assemble_argument_collection()}
     for option, group in of.items():
         if group is not None:
-            argument = shown[f"--{option.replace('_', '-')}"]
+            argument = shown[f"--{option.rstrip('_').replace('_', '-')}"]
             (panel,) = argument.parameter.group
             assert panel.name == type(group).__doc__.partition("\n")[0].rstrip(".")
             assert re.search(rf"\n{option}\n    \S", inspect.getdoc(type(group)) or ""), option

@@ -15,8 +15,14 @@ from .blend_steps.layer import layer_of as layer_of
 from .blend_steps.motion import blur_motion as blur_motion
 from .blend_steps.noise import add_colour_noise as add_colour_noise
 from .blend_steps.noise import noise_levels as noise_levels
+from .catalogue import CORRUPTIONS as CORRUPTIONS
+from .catalogue import PRESETS as PRESETS
 from .composition import Blended as Blended
 from .composition import blend as blend
+from .corruption import corrupt as corrupt
+from .corruption import move_labels as move_labels
+from .definition import Corruption as Corruption
+from .definition import Preset as Preset
 from .fog import Fog as Fog
 from .fog import add_fog as add_fog
 from .fog import depth_by_place as depth_by_place
@@ -47,12 +53,6 @@ from .overlay import pixel_digest as pixel_digest
 from .placement import Placement as Placement
 from .placement import chance_of_lower_half as chance_of_lower_half
 from .placement import coverage as coverage
-from .catalogue import CORRUPTIONS as CORRUPTIONS
-from .catalogue import PRESETS as PRESETS
-from .corruption import corrupt as corrupt
-from .corruption import move_labels as move_labels
-from .definition import Corruption as Corruption
-from .definition import Preset as Preset
 from .streams import Stream as Stream
 from .streams import stream_start as stream_start
 from .streams import words_at as words_at

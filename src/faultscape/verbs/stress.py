@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from faultscape.arguments import Place, needed_text, place_text, several
 from faultscape.choices import Role
-from faultscape.stages.stress.options import CorruptOptions, HoldoutOptions
-from faultscape.stages.stress.result import HeldOut, Stressed
+from faultscape.stages.stress.options import Blending, BlendOptions, CorruptOptions, FogOptions, HoldoutOptions
+from faultscape.stages.stress.result import Blends, HeldOut, Reviewed, Stressed
 
 
 def corrupt(
@@ -63,6 +63,113 @@ def corrupt(
         CorruptOptions(
             needed_text(study, "study"), set_, preset, several(corruption), severities, seed, move_labels, truth,
             place_text(frost_textures, "frost_textures"), role, place_text(write, "write"), engine, workers,
+        )
+    )  # fmt: skip
+
+
+def blend(
+    study: Place,
+    *,
+    preset: str,
+    set_: str | None = None,
+    objects: Place | None = None,
+    edition: str | None = None,
+    seed: int = 0,
+    frames: int | None = None,
+    truth: str | None = None,
+    review: bool = False,
+    write: Place | None = None,
+    overlay_only: bool = False,
+    engine: str = "processes",
+    workers: int | None = None,
+    blending: Blending = Blending(),
+) -> Blends | Reviewed:
+    """Add a set with unknown objects blended into labelled images, as Fishyscapes does (Blum et al. 2021): for anomaly detection.
+
+    Labels are 0 known, 1 anomalous, 255 void. The same seed, images and objects give the same bytes on any machine; images are made when a model reads them. Run the line again after images were added.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    preset
+        fishyscapes-v1 (alpha, brightness, noise), fishyscapes-v2 (and colours, motion blur, depth blur, glow), fishyscapes-v3 (v2, and known objects as negatives), or fs-static (validation and
+        test sets with disjoint images and objects of the twelve VOC classes).
+    set_
+        The set whose labelled images are blended into; default: the only one that was collected.
+    objects
+        A folder of cut-outs: RGBA images, images and masks, a PASCAL VOC tree, COCO instances, with or without objects.csv; default: objects drawn by code.
+    edition
+        Name of the edition, for example 2026-11: a new set of the objects that the folder holds now. Earlier editions keep theirs.
+    seed
+        Of objects, places and all parameters.
+    frames
+        How many images; images of the set are used again with other draws where there are fewer. Default: each once; fs-static: 1,000 (and 30 for validation).
+    truth
+        Whose labels say what is void and known; default: the only one, or labels.
+    review
+        Only write a contact sheet of the objects, on which you switch off what is occluded or cut; it saves switched-off.csv for --without.
+    write
+        Also write the sets: DIR/SET/images, labels (0, 1, 255) and manifest.csv.
+    overlay_only
+        With --write: overlays (signed differences to the base) in place of images, so that a benchmark on licensed images can be shared.
+    engine
+        local (this process), processes (all cores), ray, or ray://HOST:PORT.
+    workers
+        Number of processes; default: all cores.
+    blending
+        Which objects, where, and in what weather: `Blending(ego=...)`.
+    """
+    from faultscape.stages.stress.blend import blend_images
+
+    return blend_images(
+        BlendOptions(
+            needed_text(study, "study"), preset, set_, place_text(objects, "objects"), edition, seed, frames, truth, review, place_text(write, "write"),
+            overlay_only, engine, workers, blending,
+        )
+    )  # fmt: skip
+
+
+def fog(
+    study: Place,
+    *,
+    set_: str | None = None,
+    depth: Place | None = None,
+    beta: list[float] | None = None,
+    light: int = 210,
+    role: Role = "test",
+    write: Place | None = None,
+    engine: str = "processes",
+    workers: int | None = None,
+) -> Stressed:
+    """Add foggy sets, one for each density, by Koschmieder's law (Sakaridis et al. 2018). Labels stay; images are made when a model reads them.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    set_
+        The set whose images are put into fog; default: the only one that was collected.
+    depth
+        A folder of depth by image id: .npy of metres, or 16-bit PNG of metres times 256 (0: unknown); default: depth of a flat road, by place.
+    beta
+        Attenuation a metre; repeat it for more. Default: 0.005, 0.01 and 0.02, seen through for 600, 300 and 150 m.
+    light
+        Grey level of the fog.
+    role
+        What the sets are for: test (default), validation, train, reference, or pool (images that are drawn from).
+    write
+        Also write the images: DIR/fog/BETA/ID.png.
+    engine
+        With --write: local (this process), processes (all cores), ray, or ray://HOST:PORT.
+    workers
+        Number of processes; default: all cores.
+    """
+    from faultscape.stages.stress.fog import fog_images
+
+    return fog_images(
+        FogOptions(
+            needed_text(study, "study"), set_, place_text(depth, "depth"), several(beta), light, role, place_text(write, "write"), engine, workers
         )
     )  # fmt: skip
 

@@ -118,7 +118,7 @@ def cook(recipe: Recipe, parent: np.ndarray) -> np.ndarray:
         return corrupt(parent, step.name, step.severity, seed=step.seed, key=step.key, textures=textures)
     depth = read_depth(step.depth, step.depth_digest, parent.shape[:2]) if step.depth else None
     if isinstance(step, FogStep):
-        return add_fog(parent, Fog(step.beta, (step.light,) * 3), depth=depth)
+        return add_fog(parent, Fog(step.beta, (step.light, step.light, step.light)), depth=depth)
     return blended(step, parent, depth).image
 
 

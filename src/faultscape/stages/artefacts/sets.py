@@ -55,7 +55,7 @@ def _again(snapshot: Snapshot, name: str) -> Again:
             (),
             f"set {about.of}, of which it was made, has no images any more; collect it again, or remove this too: {line}",
         )
-    return Again(about.line, (), gone_file(about.line, ("frost_textures", "objects", "depth", "corruption"), "stress"))
+    return Again(about.line, (), gone_file(about.line, ("frost_textures", "objects", "depth", "without", "corruption"), "stress"))
 
 
 def _line(snapshot: Snapshot, name: str) -> str:
@@ -68,7 +68,30 @@ SETS = Artefact(
     name="sets",
     verb="stress",
     inputs=("corpus",),
-    options=("set_", "preset", "corruption", "severities", "seed", "move_labels", "truth", "frost_textures", "role"),
+    options=(
+        "set_",
+        "preset",
+        "corruption",
+        "severities",
+        "seed",
+        "move_labels",
+        "truth",
+        "frost_textures",
+        "role",
+        "objects",
+        "edition",
+        "frames",
+        "objects_per_frame",
+        "ego",
+        "known",
+        "smallest",
+        "fog",
+        "depth",
+        "without",
+        "version",
+        "beta",
+        "light",
+    ),
     reasons={
         "images": "images of the set that it was made of came, changed or left",
         "labels": "labels changed",

@@ -9,26 +9,26 @@ Source: S4 (Blum et al. 2021) 3.1.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from faultscape.arguments import place_text
 from faultscape.corpus.stress.files import void_digest, write_void
 from faultscape.corpus.stress.recipes import BlendStep
-from faultscape.errors import CorpusError, OptionError, counted
+from faultscape.errors import OptionError, counted
 from faultscape.progress import progress
 from faultscape.stages import evidence
-from faultscape.stages.given_options import given_options
-from faultscape.stages.stress.base_labels import BaseLabels
-from faultscape.stages.stress.blended_labels import fill_blended
+from faultscape.stages.stress.blends.base_labels import BaseLabels
+from faultscape.stages.stress.blends.blended_labels import fill_blended
+from faultscape.stages.stress.blends.objects import FOLDER, Objects, by_digest, find_objects, keep_objects
+from faultscape.stages.stress.blends.review import write_review
+from faultscape.stages.stress.blends.share import write_shared
 from faultscape.stages.stress.depth import depth_files
 from faultscape.stages.stress.entry import enter_sets
-from faultscape.stages.stress.objects import FOLDER, Objects, by_digest, find_objects, keep_objects
-from faultscape.stages.stress.options import FS_STATIC, RUNNING, BlendOptions
-from faultscape.stages.stress.parents import Base, find_base, made_image, refuse_others, set_inputs
+from faultscape.stages.stress.options import FS_STATIC, BlendOptions
+from faultscape.stages.stress.parents import Base, find_base, line_of, made_image, refuse_others, set_inputs
 from faultscape.stages.stress.result import Blends, Reviewed
-from faultscape.stages.stress.review import write_review
-from faultscape.stages.stress.share import write_shared
 from faultscape.stressors.blend_plans import plan_blend
 from faultscape.stressors.blend_steps.catalogue import BlendPreset
 from faultscape.stressors.fs_static import TEST_FRAMES, VALIDATION_FRAMES, static_frames
@@ -61,11 +61,17 @@ def blend_images(options: BlendOptions) -> Blends | Reviewed:
         settings, images, known = read_settings(root), read_corpus(root), read_stress(root)
         if settings.classifies:
             raise OptionError("blending is judged by the pixel, and this is a study of classifiers")
+        if not settings.classes.void:
+            raise OptionError(
+                "blending makes pixels of unknown objects void, and the classes of the study have no void id; add one to study.toml, for example void = [255]"
+            )
         base = find_base(options.study, images, known, options.set_)
         if base.name in known.sets:
-            raise OptionError(f"--set {base.name}: was made by `faultscape stress` itself; blend into the set that it was made of, {known.sets[base.name].of}")
+            raise OptionError(
+                f"--set {base.name}: was made by `faultscape stress` itself; blend into the set that it was made of, {known.sets[base.name].of}"
+            )
         truth = evidence.choose_truth(root, options.truth)
-        labels = BaseLabels(root, settings, base, truth, options.ego)
+        labels = BaseLabels(root, settings, base, truth, options.how.ego)
         names = _set_names(options, base)
         objects = find_objects(root, settings, images, options, truth, known.sets.get(next(iter(names.values()))))
         if options.review:
@@ -76,13 +82,15 @@ def blend_images(options: BlendOptions) -> Blends | Reviewed:
         rows = _planned(root, options, base, labels, _frames(options, labels, objects, names))
         entered = enter_sets(root, rows, {name: one for name, one in about.items() if name in rows})
         totals = fill_blended(root, settings, [*rows], truth, engine=options.engine, workers=options.workers)
-        log(root, "stress blend", **given_options(options, but=("study",)))
+        log(root, "stress blend", **line_of(options, base))
     if left := labels.without:
         print(
             f"{counted(len(left), 'image')} of {base.name} {'has' if len(left) == 1 else 'have'} no label of truth {truth}, and nothing is blended into them; the first: {left[0]}"
         )
     written = (
-        write_shared(root, Path(options.write), [*rows], overlay_only=options.overlay_only, engine=options.engine, workers=options.workers)
+        write_shared(
+            root, Path(options.write), [*rows], overlay_only=options.overlay_only, engine=options.engine, workers=options.workers
+        )
         if options.write
         else 0
     )
@@ -109,26 +117,34 @@ def _frames(options: BlendOptions, labels: BaseLabels, objects: Objects, names: 
         test = TEST_FRAMES if options.frames is None else options.frames
         frames = static_frames(
             [*by_key], objects.cutouts, seed=options.seed, validation=VALIDATION_FRAMES if options.frames is None else max(1, options.frames // 10), test=test,
-            objects_per_frame=options.objects_per_frame,
+            objects_per_frame=options.how.objects_per_frame,
         )  # fmt: skip
-        return [Frame(by_key[one.base], names[one.split], one.draw, (*(held[digest] for digest in one.objects), *known)) for one in frames]
-    images = [labels.images[k] for k in tie_order([image.key for image in labels.images], options.seed, [image.id for image in labels.images]).tolist()]
+        return [
+            Frame(by_key[one.base], names[one.split], one.draw, (*(held[digest] for digest in one.objects), *known))
+            for one in frames
+        ]
+    images = [
+        labels.images[k]
+        for k in tie_order([image.key for image in labels.images], options.seed, [image.id for image in labels.images]).tolist()
+    ]
     count = options.frames or len(images)
     return [Frame(images[k % len(images)], names[""], k // len(images), objects.cutouts) for k in range(count)]
 
 
-def _planned(root: Path, options: BlendOptions, base: Base, labels: BaseLabels, frames: Sequence[Frame]) -> dict[str, list[Image]]:
+def _planned(
+    root: Path, options: BlendOptions, base: Base, labels: BaseLabels, frames: Sequence[Frame]
+) -> dict[str, list[Image]]:
     """Return the rows of all frames, each with its plan, by set."""
     rows: dict[str, list[Image]] = {}
-    depth = depth_files(options.depth, labels.images)
-    fog = options.fog if options.fog is not None else _FOG if options.preset == FS_STATIC else 0.0
+    depth = depth_files(place_text(options.how.depth, "depth"), labels.images)
+    fog = options.how.fog if options.how.fog is not None else _FOG if options.preset == FS_STATIC else 0.0
     preset, folder = cast("BlendPreset", f"fishyscapes-{options.blending}"), root / FOLDER
     order = {image.id: place for place, image in enumerate(labels.images)}
     with progress("plan", len(frames)) as tick:
         for frame in sorted(frames, key=lambda frame: (order[frame.base.id], frame.draw)):
             image = frame.base
             plan = plan_blend(
-                (image.height, image.width), frame.cutouts, preset, seed=options.seed, key=image.key, draw=frame.draw, objects_per_frame=options.objects_per_frame,
+                (image.height, image.width), frame.cutouts, preset, seed=options.seed, key=image.key, draw=frame.draw, objects_per_frame=options.how.objects_per_frame,
                 forbidden=labels.forbidden(image), fog_chance=fog,
             )  # fmt: skip
             void, step_depth = "", ("", "")
@@ -149,9 +165,17 @@ def _planned(root: Path, options: BlendOptions, base: Base, labels: BaseLabels, 
 
 def _about(root: Path, options: BlendOptions, base: Base, objects: Objects, truth: str) -> StressSet:
     parameters: Held = {
-        "preset": options.preset, "blending": options.blending, "seed": options.seed, "objects_per_frame": options.objects_per_frame, "objects": list[object](objects.digests),
-        **({"edition": options.edition} if options.edition else {}), **({"frames": options.frames} if options.frames else {}), **({"ego": options.ego} if options.ego else {}),
-        **({"fog": options.fog} if options.fog is not None else {}),
+        "preset": options.preset, "blending": options.blending, "seed": options.seed, "objects_per_frame": options.how.objects_per_frame, "objects": [*objects.digests],
+        **({"edition": options.edition} if options.edition else {}), **({"frames": options.frames} if options.frames else {}), **({"ego": options.how.ego} if options.how.ego else {}),
+        **({"fog": options.how.fog} if options.how.fog is not None else {}),
     }  # fmt: skip
-    line = cast("Held", given_options(replace(options, set_=base.name), but=RUNNING))
-    return StressSet(kind="blend", of=base.name, labels="own", truth=truth, line=line, parameters=parameters, inputs=set_inputs(base, evidence.truth_key(root, truth)))
+    line = line_of(options, base)
+    return StressSet(
+        kind="blend",
+        of=base.name,
+        labels="own",
+        truth=truth,
+        line=line,
+        parameters=parameters,
+        inputs=set_inputs(base, evidence.truth_key(root, truth)),
+    )

@@ -6,25 +6,23 @@ Labels stay where they are, as in S3, unless `--move-labels` moves them with the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
-from faultscape.corpus.stress.recipes import METHOD, CorruptStep, code_of, textures_digest
-from faultscape.errors import OptionError, closest
+from faultscape.corpus.stress.files import textures_digest
+from faultscape.corpus.stress.recipes import CorruptStep, code_of
+from faultscape.errors import OptionError
 from faultscape.stages import evidence
-from faultscape.stages.given_options import given_options
 from faultscape.stages.stress.entry import enter_sets
 from faultscape.stages.stress.moved_labels import fill_moved
-from faultscape.stages.stress.options import RUNNING, CorruptOptions, severities_of
-from faultscape.stages.stress.parents import Base, find_base, made_image, refuse_others, set_inputs
+from faultscape.stages.stress.options import CorruptOptions, severities_of
+from faultscape.stages.stress.parents import Base, find_base, line_of, made_image, refuse_others, set_inputs
 from faultscape.stages.stress.pixels import write_images
 from faultscape.stages.stress.result import Stressed
-from faultscape.stressors.catalogue import PRESETS, entry
-from faultscape.stressors.corruption import Corruption, Preset
+from faultscape.stressors.catalogue import entry, preset
+from faultscape.stressors.definition import Corruption
 from faultscape.study.folder import existing
 from faultscape.study.lock import writing
-from faultscape.study.parts import key_of
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import Image, read_corpus
 from faultscape.study.tables.logs import log
@@ -71,7 +69,7 @@ def corrupt_images(options: CorruptOptions) -> Stressed:
         entered = enter_sets(root, rows, about)
         if moved := [name for name, one in about.items() if one.labels == "own"]:
             fill_moved(root, moved, truth, engine=options.engine, workers=options.workers)
-        log(root, "stress corrupt", **given_options(options, but=("study",)))
+        log(root, "stress corrupt", **line_of(options, base))
     written = 0
     if options.write:
         folder = Path(options.write)
@@ -94,8 +92,7 @@ def conditions_of(options: CorruptOptions) -> list[Condition]:
     if options.corruption:
         named = [(name, tuple(range(1, 6))) for name in dict.fromkeys(options.corruption)]
     else:
-        preset = _preset(options.preset or "hendrycks15")
-        named = list(preset.corruptions)
+        named = list(preset(options.preset or "hendrycks15").corruptions)
     found: list[Condition] = []
     textures = str(Path(options.frost_textures).absolute()) if options.frost_textures else ""
     held = textures_digest(textures) if textures else ""
@@ -121,7 +118,7 @@ def _about(options: CorruptOptions, base: Base, condition: Condition, truth: str
         **({"textures": condition.textures} if condition.textures else {}), **({"move_labels": True} if moves else {}),
     }  # fmt: skip
     labels = evidence.truth_key(existing(options.study), truth) if moves else ""
-    line = cast("Held", given_options(replace(options, set_=base.name), but=RUNNING))
+    line = line_of(options, base)
     return StressSet(
         kind="corrupt", of=base.name, labels="own" if moves else "parents", truth=truth if moves else "", line=line, parameters=parameters, inputs=set_inputs(base, labels)
     )  # fmt: skip
@@ -133,10 +130,3 @@ def _refuse_corrupted(base: Base, known: dict[str, StressSet]) -> None:
         raise OptionError(
             f"--set {base.name}: is a corrupted set already; corrupt the set that it was made of, {known[base.name].of}"
         )
-
-
-def _preset(name: str) -> Preset:
-    found = {preset.name: preset for preset in PRESETS}
-    if name not in found:
-        raise OptionError(f"--preset {name!r} is not known; use {', '.join(found)}.{closest(name, [*found])}")
-    return found[name]

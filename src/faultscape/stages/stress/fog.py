@@ -6,24 +6,22 @@ Source: Sakaridis, Dai and Van Gool 2018; S4 3.1.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 from faultscape.corpus.stress.recipes import FogStep
 from faultscape.errors import OptionError
-from faultscape.stages.given_options import given_options, number_word
+from faultscape.stages.given_options import number_word
 from faultscape.stages.stress.depth import depth_files
 from faultscape.stages.stress.entry import enter_sets
-from faultscape.stages.stress.options import RUNNING, FogOptions
-from faultscape.stages.stress.parents import find_base, made_image, refuse_others, set_inputs
+from faultscape.stages.stress.options import FogOptions
+from faultscape.stages.stress.parents import find_base, line_of, made_image, refuse_others, set_inputs
 from faultscape.stages.stress.pixels import write_images
 from faultscape.stages.stress.result import Stressed
 from faultscape.study.folder import existing
 from faultscape.study.lock import writing
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import log
-from faultscape.study.tables.stress_sets import Held, StressSet, read_stress
+from faultscape.study.tables.stress_sets import StressSet, read_stress
 
 BETAS = (0.005, 0.01, 0.02)  # of Foggy Cityscapes: seen through for 600, 300 and 150 m
 
@@ -32,16 +30,20 @@ def fog_images(options: FogOptions) -> Stressed:
     """Add the foggy sets that a line asks for, and write their images where it says so. Errors: OptionError and CorpusError where that cannot be."""
     root, betas = existing(options.study), options.beta or BETAS
     if any(not 0 < beta <= 1 for beta in betas):
-        raise OptionError(f"--beta is an attenuation a metre, above 0 and at most 1 (0.005: seen through for 600 m); got {', '.join(map(number_word, betas))}")
+        raise OptionError(
+            f"--beta is an attenuation a metre, above 0 and at most 1 (0.005: seen through for 600 m); got {', '.join(map(number_word, betas))}"
+        )
     if not 0 <= options.light <= 255:
         raise OptionError(f"--light is a grey level, 0 to 255; got {options.light}")
     with writing(root):
         images, known = read_corpus(root), read_stress(root)
         base = find_base(options.study, images, known, options.set_)
         if base.name in known.sets:
-            raise OptionError(f"--set {base.name}: was made by `faultscape stress` itself; add fog to the set that it was made of, {known.sets[base.name].of}")
+            raise OptionError(
+                f"--set {base.name}: was made by `faultscape stress` itself; add fog to the set that it was made of, {known.sets[base.name].of}"
+            )
         depth = depth_files(options.depth, base.images)
-        line = cast("Held", given_options(replace(options, set_=base.name), but=RUNNING))
+        line = line_of(options, base)
         names = {base.set_name(f"foggy-{number_word(beta)}"): beta for beta in dict.fromkeys(betas)}
         about = {
             name: StressSet(kind="fog", of=base.name, line=line, parameters={"beta": beta, "light": options.light}, inputs=set_inputs(base))
@@ -53,10 +55,14 @@ def fog_images(options: FogOptions) -> Stressed:
             for name, beta in names.items()
         }  # fmt: skip
         entered = enter_sets(root, rows, about)
-        log(root, "stress fog", **given_options(options, but=("study",)))
+        log(root, "stress fog", **line_of(options, base))
     written = 0
     if options.write:
-        places = {image.id: f"fog/{number_word(names[name])}/{base.relative(image.parent)}.png" for name, mine in rows.items() for image in mine}
+        places = {
+            image.id: f"fog/{number_word(names[name])}/{base.relative(image.parent)}.png"
+            for name, mine in rows.items()
+            for image in mine
+        }
         written = write_images(root, Path(options.write), places, engine=options.engine, workers=options.workers)
     return Stressed(
         options.study, "fog", base.name, tuple(rows), sum(map(len, rows.values())), entered.new, entered.changed, entered.left, options.write or "", written

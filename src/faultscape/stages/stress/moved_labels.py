@@ -1,6 +1,6 @@
 """Labels that moved with the pixels of a corrupted set, stored as label maps of the set's own.
 
-Conventions: a part a shard, in the study's ids as the labels came; where no pixel of the parent comes to lie, void.
+Conventions: a part a shard, in the ids that the labels came with. A pixel from beyond the border shows the mirrored image, and has its label.
 """
 
 from __future__ import annotations
@@ -10,13 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from faultscape.corpus.stress.recipes import CorruptStep, recipe_of
-from faultscape.errors import OptionError
 from faultscape.maps import runs
 from faultscape.stages.fill import CHANGES_NOTHING, fill
 from faultscape.stages.worker_calls import task, to_json
 from faultscape.stressors.corruption import move_labels
 from faultscape.study.parts import Part, key_of, read_manifest, write_manifest
-from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import part_name, read_corpus
 from faultscape.study.tables.label_maps import StoredMap
@@ -33,7 +31,6 @@ class MoveJob:
     number: int
     truth: str
     images: tuple[tuple[str, int, str, CorruptStep], ...]  # id, shard and id of the parent, step
-    void: int
     made_from: tuple[str, ...]
 
 
@@ -46,14 +43,9 @@ class MovedPart:
 
 
 def fill_moved(root: Path, sets: Sequence[str], truth: str, *, engine: str, workers: int | None) -> None:
-    """Make the labels of sets that are missing or stale. OptionError for a study without a void id, which pixels that nothing comes to lie on would have."""
-    settings, images = read_settings(root), read_corpus(root)
+    """Make the labels of sets that are missing or stale."""
+    images = read_corpus(root)
     by_id = {image.id: image for image in images}
-    if not settings.classes.void:
-        raise OptionError(
-            "--move-labels: pixels that nothing comes to lie on are void, and the classes of the study have no void id; add one to study.toml"
-        )
-    void = settings.classes.void[0]
     parts = read_manifest(label_maps.truth(root, truth))
     jobs = []
     for name in sets:
@@ -64,9 +56,7 @@ def fill_moved(root: Path, sets: Sequence[str], truth: str, *, engine: str, work
                 shards.setdefault(image.shard, []).append((image.id, by_id[image.parent].shard, image.parent, recipe.step))
         for number, rows in sorted(shards.items()):
             of = sorted({part_name(shard) for _, shard, _, _ in rows})
-            jobs.append(
-                MoveJob(str(root), name, number, truth, tuple(rows), void, tuple(parts[p].sha256 for p in of if p in parts))
-            )
+            jobs.append(MoveJob(str(root), name, number, truth, tuple(rows), tuple(parts[p].sha256 for p in of if p in parts)))
     held = {name: read_manifest(labels_folder(root, name)) for name in sets}
     todo = [job for job in jobs if (part := held[job.set].get(part_name(job.number))) is None or part.key != _key(job)]
 
@@ -93,7 +83,7 @@ def move_shard(job: MoveJob, tick: Callable[[int], None]) -> MovedPart:
     for id_, shard, parent, step in job.images:
         if (code := held[shard].get(parent)) is not None:
             labels = runs.decode(code)
-            moved = move_labels(labels, step.name, step.severity, seed=step.seed, key=step.key, fill=job.void)
+            moved = move_labels(labels, step.name, step.severity, seed=step.seed, key=step.key)
             maps.append(StoredMap(id_, runs.encode(moved)))
         tick(1)
     return MovedPart(label_maps.put_maps(labels_folder(root, job.set), job.number, maps), len(maps))

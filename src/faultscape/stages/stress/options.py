@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from faultscape.arguments import Place
 from faultscape.choices import Role
 from faultscape.errors import OptionError, closest
 from faultscape.stages.given_options import refuse_empty
@@ -40,6 +41,40 @@ class CorruptOptions:
 
 
 @dataclass(frozen=True)
+class Blending:
+    """Which objects are blended, where, and in what weather.
+
+    Parameters
+    ----------
+    objects_per_frame
+        How many objects an image gets.
+    ego
+        Where no object may go: a mask file (above 0 on the ego vehicle), a class of the study, or a label number (1 in the label ids of Cityscapes).
+    known
+        With fishyscapes-v3: the set that known objects (cars, persons, ...) are cut out of; default: labelled images of role train.
+    smallest
+        Objects of fewer pixels are left out.
+    fog
+        How probably an image is foggy, 0 to 1; default 0, of fs-static 0.2.
+    depth
+        A folder of depth by image id for fog (as of `stress fog`); default: by place.
+    without
+        A switched-off.csv, saved by the contact sheet of --review.
+    version
+        With fs-static: v1, v2 (default) or v3, so that the same frames can be compared under each.
+    """
+
+    objects_per_frame: int = 1
+    ego: str | None = None
+    known: str | None = None
+    smallest: int = 400
+    fog: float | None = None
+    depth: Place | None = None
+    without: Place | None = None
+    version: str | None = None
+
+
+@dataclass(frozen=True)
 class BlendOptions:
     """Which objects to blend into which images, how, and what to write: see `stress blend`."""
 
@@ -49,41 +84,42 @@ class BlendOptions:
     objects: str | None = None
     edition: str | None = None
     seed: int = 0
-    objects_per_frame: int = 1
     frames: int | None = None
     truth: str | None = None
-    ego: str | None = None
-    known: str | None = None
-    smallest: int = 400
-    fog: float | None = None
-    depth: str | None = None
-    without: str | None = None
-    blend_version: str | None = None
     review: bool = False
     write: str | None = None
     overlay_only: bool = False
     engine: str = "processes"
     workers: int | None = None
+    how: Blending = Blending()
 
     def __post_init__(self) -> None:
         refuse_empty(self)
+        how = self.how
         if self.preset not in PRESETS:
             raise OptionError(f"--preset {self.preset!r} is not known; use {', '.join(PRESETS)}.{closest(self.preset, PRESETS)}")
-        if self.blend_version is not None and (self.preset != FS_STATIC or self.blend_version not in VERSIONS):
-            raise OptionError(f"--blend-version is one of {', '.join(VERSIONS)}, and of --preset {FS_STATIC} alone; got {self.blend_version!r} with {self.preset}")
-        if self.fog is not None and not 0 <= self.fog <= 1:
-            raise OptionError(f"--fog is how probably an image is foggy, 0 to 1; got {self.fog}")
-        for name in ("seed", "objects_per_frame", "frames", "smallest"):
-            value, least = getattr(self, name), 0 if name == "seed" else 1
-            if value is not None and value < least:
-                raise OptionError(f"--{name.replace('_', '-')} is a whole number, {least} or more; got {value}")
+        if how.version is not None and (self.preset != FS_STATIC or how.version not in VERSIONS):
+            raise OptionError(
+                f"--version is one of {', '.join(VERSIONS)}, and of --preset {FS_STATIC} alone; got {how.version!r} with {self.preset}"
+            )
+        if how.fog is not None and not 0 <= how.fog <= 1:
+            raise OptionError(f"--fog is how probably an image is foggy, 0 to 1; got {how.fog}")
+        numbers = {
+            "seed": (self.seed, 0),
+            "objects-per-frame": (how.objects_per_frame, 1),
+            "smallest": (how.smallest, 1),
+            "frames": (self.frames, 1),
+        }
+        if wrong := next((name for name, (value, least) in numbers.items() if value is not None and value < least), None):
+            value, least = numbers[wrong]
+            raise OptionError(f"--{wrong} is a whole number, {least} or more; got {value}")
         if self.overlay_only and not self.write:
             raise OptionError("--overlay-only says what --write writes; give --write DIR with it")
 
     @property
     def blending(self) -> str:
         """The version of the blending: v1, v2 or v3."""
-        return self.blend_version or ("v2" if self.preset == FS_STATIC else self.preset.rpartition("-")[2])
+        return self.how.version or ("v2" if self.preset == FS_STATIC else self.preset.rpartition("-")[2])
 
 
 @dataclass(frozen=True)

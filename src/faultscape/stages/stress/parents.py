@@ -6,18 +6,23 @@ its set and the id of its parent within the base.
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, cast
 
 from faultscape.corpus.stress.recipes import METHOD, Recipe, Step
 from faultscape.errors import CorpusError, OptionError, closest
+from faultscape.stages.given_options import given_options
+from faultscape.stages.stress.options import RUNNING
 from faultscape.study.folder import check_name
 from faultscape.study.parts import key_of
 from faultscape.study.tables.corpus import Image
-from faultscape.study.tables.stress_sets import StressSet, StressSets
+from faultscape.study.tables.stress_sets import Held, StressSet, StressSets
 
 CLEAN, MAIN = "clean", "main"
+_FILES = ("objects", "depth", "without", "ego", "frost_textures", "corruption")  # options that may name files
 
 
 @dataclass(frozen=True)
@@ -88,3 +93,22 @@ def refuse_others(study: str, known: dict[str, StressSet], about: dict[str, Stre
                 f"the study has a set {name!r} made with another {' and '.join(word.replace('_', ' ') for word in differ)} ({', '.join(str(before.get(key, 'none')) for key in differ)}); "
                 f"remove it first: faultscape collect {study} --remove '{name}/*'"
             )
+
+
+def line_of(options: Any, base: Base) -> Held:
+    """Return the options of a line that can change what it makes, as `status` names them again: the base by its name, files of a person's own by their whole paths."""
+    groups = [getattr(options, f.name) for f in fields(options) if is_dataclass(getattr(options, f.name))]
+    named = [f.name for f in fields(options) if is_dataclass(getattr(options, f.name))]
+    given = given_options(replace(options, set_=base.name), but=(*RUNNING, *named))
+    for group in groups:
+        given = {**given, **given_options(group)}
+    return cast("Held", {name: _whole(value) if name in _FILES else value for name, value in given.items()})
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_whole(one) for one in value]
+    path, colon, name = str(value).rpartition(":")
+    if colon and path.endswith(".py"):
+        return f"{os.path.abspath(path)}:{name}"
+    return os.path.abspath(value) if os.path.exists(value) else value

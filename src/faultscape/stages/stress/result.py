@@ -47,7 +47,9 @@ class Blends(Stressed):
         lines = [super().__repr__()]
         for name, (anomalous, known, void) in self.pixels.items():
             share = anomalous / (anomalous + known) if anomalous + known else float("nan")
-            lines.append(f"  {name}: {anomalous:.2g} anomalous and {known:.2g} known pixels ({100 * share:.2f} % anomalous), {void:.2g} void")
+            lines.append(
+                f"  {name}: {anomalous:.2g} anomalous and {known:.2g} known pixels ({100 * share:.2f} % anomalous), {void:.2g} void"
+            )
         return "\n".join(lines)
 
 

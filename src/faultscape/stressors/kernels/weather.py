@@ -27,13 +27,23 @@ def plasma(size: int, reaches: np.ndarray, start: np.uint64) -> np.ndarray:
         for y in range(0, size, step):
             above = (y - half) % size
             for x in range(0, size, step):
-                total = np.int64(heights[above, x + half]) + heights[y + half, x + half] + heights[y, x] + heights[y, (x + step) % size]
+                total = (
+                    np.int64(heights[above, x + half])
+                    + heights[y + half, x + half]
+                    + heights[y, x]
+                    + heights[y, (x + step) % size]
+                )
                 heights[y, x + half] = (total >> 2) + _wobble(start, n, reach)
                 n += 1
         for y in range(0, size, step):
             below = (y + step) % size
             for x in range(0, size, step):
-                total = np.int64(heights[y + half, (x - half) % size]) + heights[y + half, x + half] + heights[y, x] + heights[below, x]
+                total = (
+                    np.int64(heights[y + half, (x - half) % size])
+                    + heights[y + half, x + half]
+                    + heights[y, x]
+                    + heights[below, x]
+                )
                 heights[y + half, x] = (total >> 2) + _wobble(start, n, reach)
                 n += 1
         step, level = half, level + 1
@@ -47,7 +57,9 @@ def _wobble(start: np.uint64, n: int, reach: int) -> int:
 
 
 @jit
-def veil(rows: np.ndarray, channels: int, heights: np.ndarray, low: int, factor: float, gains: np.ndarray, top: int, out: np.ndarray) -> None:
+def veil(
+    rows: np.ndarray, channels: int, heights: np.ndarray, low: int, factor: float, gains: np.ndarray, top: int, out: np.ndarray
+) -> None:
     """Write to ``out`` gains[value] + (height - low) * factor of each pixel, in steps of 2^-16, cut to 0..top and then truncated."""
     high, wide = rows.shape
     for y in range(high):
@@ -176,7 +188,9 @@ def _about(i: int, n: int) -> int:
 
 
 @jit
-def splash(rows: np.ndarray, channels: int, amount: np.ndarray, keep: np.ndarray, colour: np.ndarray, top: int, out: np.ndarray) -> None:
+def splash(
+    rows: np.ndarray, channels: int, amount: np.ndarray, keep: np.ndarray, colour: np.ndarray, top: int, out: np.ndarray
+) -> None:
     """Write to ``out`` keep * value + amount * colour of each pixel, all in steps of 2^-16, cut to top and then truncated."""
     high, wide = amount.shape
     for y in range(high):

@@ -41,15 +41,16 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
         drops = np.where(cover < 52429, 0, cover)  # 0.8
         keep = 65536 - drops
     else:
-        drops, keep = _water(np.where(wet, (liquid.astype(np.int64) * 255) >> 28, 0), amount), np.full((high, wide), 65536, np.int32)
+        drops, keep = (
+            _water(np.where(wet, (liquid.astype(np.int64) * 255) >> 28, 0), amount),
+            np.full((high, wide), 65536, np.int32),
+        )
     colour = np.array(_MUD if mud else _TURQUOISE, np.int64)
     if channels == 1:
         colour = np.array([round(sum(w * c for w, c in zip(_GREY, colour.tolist(), strict=True)))])
     top = int(np.iinfo(pixels.dtype).max)
     out = np.empty((high, wide * channels), pixels.dtype)
-    weather_loops().splash(
-        pixels.reshape(high, -1), channels, drops, keep, (colour * (top // 255)) << 16, top, out
-    )
+    weather_loops().splash(pixels.reshape(high, -1), channels, drops, keep, (colour * (top // 255)) << 16, top, out)
     return out.reshape(pixels.shape)
 
 

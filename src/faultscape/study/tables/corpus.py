@@ -7,6 +7,7 @@ Paths are stored as the file system's own bytes, so that any file name works.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,6 +27,7 @@ from faultscape.study.folder import put
 ROWS_AT_ONCE = 1024
 _ROWS_IN_GROUP = 4096  # so that one shard is read without the others
 _LEAST = {"width": 0, "height": 0, "shard": 0}  # an id without a picture has no size
+_RECIPE, _HERE = "stress:", "//study//"  # what begins a recipe, and stands in it for the folder of the study
 _DUPLICATES, _EARLIER = "near_duplicate_of", "group"
 
 
@@ -66,7 +68,7 @@ def read_corpus(root: Path, shard: int | None = None) -> list[Image]:
     """Return all images, or those of one shard, in corpus order; none when nothing was collected."""
     if not (root / "corpus.parquet").exists():
         return []
-    return _images(read_columns(root, filters=None if shard is None else [("shard", "=", shard)]))
+    return _images(read_columns(root, filters=None if shard is None else [("shard", "=", shard)]), root)
 
 
 def each_shard(root: Path) -> Iterator[tuple[int, list[Image]]]:
@@ -77,7 +79,7 @@ def each_shard(root: Path) -> Iterator[tuple[int, list[Image]]]:
     try:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(ROWS_AT_ONCE):
-                for number, rows in groupby(_images(_checked(batch)), key=lambda image: image.shard):
+                for number, rows in groupby(_images(_checked(batch), root), key=lambda image: image.shard):
                     if held and held[0].shard != number:
                         yield held[0].shard, held
                         held = []
@@ -145,7 +147,7 @@ def read_images(path: Path) -> list[Image]:
     if not path.exists():
         return []
     try:
-        return _images(_checked(pq.read_table(path)))
+        return _images(_checked(pq.read_table(path)), path.parent)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise StudyError(f"{path} is damaged ({library_text(error, most=150)}); put it back from a copy") from None
 
@@ -155,7 +157,7 @@ def put_images(path: Path, images: list[Image]) -> None:
     images = sorted(images, key=lambda image: (image.shard, image.id))
     names = [f.name for f in fields(Image)]
     types = {"source": pa.binary(), "width": pa.int32(), "height": pa.int32(), "shard": pa.int32(), "dhash": pa.int64()}
-    rows = [astuple(replace(image, source=os.fsencode(image.source))) for image in images]
+    rows = [astuple(replace(image, source=os.fsencode(_without_place(image.source, path.parent)))) for image in images]
     columns = list(zip(*rows, strict=True)) or [()] * len(names)
     table = pa.table({n: pa.array(list(c), types.get(n, pa.string())) for n, c in zip(names, columns, strict=True)})
     sink = pa.BufferOutputStream()
@@ -247,15 +249,26 @@ def part_name(shard: int) -> str:
     return f"{shard:05d}"
 
 
-def _images(table: pa.Table | pa.RecordBatch) -> list[Image]:
-    """Return the rows of a table as images; what many of them share is held once."""
+def _images(table: pa.Table | pa.RecordBatch, root: Path) -> list[Image]:
+    """Return the rows of a table of the study at ``root`` as images; what many of them share is held once."""
     columns = table.to_pydict()
-    columns["source"] = [os.fsdecode(source) for source in columns["source"]]
+    here = _in_json(root)
+    columns["source"] = [os.fsdecode(source).replace(_HERE, here) for source in columns["source"]]
     if _DUPLICATES not in columns:  # of an earlier version
         columns |= {_DUPLICATES: columns[_EARLIER], "group": [""] * len(columns["id"])}
     for name in ("set", "role", "condition", "parent", "group"):
         columns[name] = [sys.intern(word) for word in columns[name]]
     return [Image(*row) for row in zip(*(columns[f.name] for f in fields(Image)), strict=True)]
+
+
+def _without_place(source: str, root: Path) -> str:
+    """Return a source in which files that lie in the study do not say where the study lies, so that it may be moved: those of a recipe (corpus.stress.recipes)."""
+    return source.replace(f'"{_in_json(root)}/', f'"{_HERE}/') if source.startswith(_RECIPE) else source
+
+
+def _in_json(root: Path) -> str:
+    """Return the whole path of a study as it stands within a text of JSON."""
+    return json.dumps(str(root.absolute()))[1:-1]
 
 
 def _damaged(path: Path, error: Exception) -> StudyError:

@@ -8,6 +8,7 @@ Source: S4 3.1; the number of known objects is ours.
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,23 +54,30 @@ class Objects:
         return key_of(self.digests)
 
 
-def find_objects(root: Path, settings: Settings, images: Sequence[Image], options: BlendOptions, truth: str, held: StressSet | None) -> Objects:
+def find_objects(
+    root: Path, settings: Settings, images: Sequence[Image], options: BlendOptions, truth: str, held: StressSet | None
+) -> Objects:
     """Return the objects that a line is to blend; of a set that was made before, those that it has. Errors: CorpusError where there are none that can be used."""
     if held is not None and held.kind == "blend":
-        stored = held.parameters.get("objects", [])
-        found = Objects(tuple(read_object(str((root / FOLDER).absolute()), str(digest)) for digest in stored if isinstance(stored, list)))
+        stored = held.parameters.get("objects")
+        folder = str((root / FOLDER).absolute())
+        found = Objects(tuple(read_object(folder, str(digest)) for digest in (stored if isinstance(stored, list) else [])))
         if options.objects and set(_anomalies(options)) - set(found.digests):
-            print(f"{options.objects} holds objects that the set was not made of; it keeps its own: give --edition NAME for a set of them")
+            print(
+                f"{options.objects} holds objects that the set was not made of; it keeps its own: give --edition NAME for a set of them"
+            )
         return found
     if options.objects:
-        folder = read_cutouts(options.objects, smallest=options.smallest)
+        folder = read_cutouts(options.objects, smallest=options.how.smallest)
         _say_left_out(options.objects, folder.left_out)
         cutouts = list(folder.cutouts)
     else:
         cutouts = drawn_cutouts()
-    off = switched_off(options.without) if options.without else set()
+    off = switched_off(os.fspath(options.how.without)) if options.how.without else set()
     if unknown := sorted(off - {cutout.digest for cutout in cutouts}):
-        raise OptionError(f"--without {options.without}: {counted(len(unknown), 'object')} of it are not among these; the first: {unknown[0]}")
+        raise OptionError(
+            f"--without {options.how.without}: {counted(len(unknown), 'object')} of it are not among these; the first: {unknown[0]}"
+        )
     cutouts = [cutout for cutout in cutouts if cutout.digest not in off]
     if options.blending == "v3":
         known = [cutout for cutout in cutouts if cutout.use == "known"] or _known_objects(root, settings, images, options, truth)
@@ -102,7 +110,7 @@ def switched_off(file: str) -> set[str]:
 
 
 def _anomalies(options: BlendOptions) -> list[str]:
-    return [cutout.digest for cutout in read_cutouts(str(options.objects), smallest=options.smallest).cutouts]
+    return [cutout.digest for cutout in read_cutouts(str(options.objects), smallest=options.how.smallest).cutouts]
 
 
 def _say_left_out(place: str, left_out: Iterable[tuple[str, str]]) -> None:
@@ -114,9 +122,15 @@ def _say_left_out(place: str, left_out: Iterable[tuple[str, str]]) -> None:
 def _known_objects(root: Path, settings: Settings, images: Sequence[Image], options: BlendOptions, truth: str) -> list[Cutout]:
     """Return known objects of labelled training images; CorpusError where there are none."""
     names = {place: name for place, name in enumerate(settings.classes.names) if name.lower() in KNOWN}
-    training = [image for image in images if not image.parent and (image.set == options.known if options.known else image.role == "train")]
+    training = [
+        image
+        for image in images
+        if not image.parent and (image.set == options.how.known if options.how.known else image.role == "train")
+    ]
     if not names:
-        raise OptionError(f"fishyscapes-v3 blends known objects ({', '.join(KNOWN)}), and the study has no such class; give some in objects.csv with use known")
+        raise OptionError(
+            f"fishyscapes-v3 blends known objects ({', '.join(KNOWN)}), and the study has no such class; give some in objects.csv with use known"
+        )
     if not training:
         raise CorpusError(
             "fishyscapes-v3 blends known objects of training images, and the study has none: collect some with --set NAME --role train, name a set with --known, or give objects.csv with use known"
@@ -134,10 +148,14 @@ def _known_objects(root: Path, settings: Settings, images: Sequence[Image], opti
                         tick(1)
                         continue
                     labels = nearest(places[runs.decode(held[image.id])], (image.width, image.height))
-                    found += usable_cutouts(connected_cutouts(photo, labels, names, image.id, smallest=options.smallest), options.smallest)[0]
+                    found += usable_cutouts(
+                        connected_cutouts(photo, labels, names, image.id, smallest=options.how.smallest), options.how.smallest
+                    )[0]
                 tick(1)
     if not found:
-        raise CorpusError(f"no known object of {options.smallest} pixels or more in {counted(len(training), 'training image')} with labels of truth {truth}; lower --smallest, or give objects.csv with use known")
+        raise CorpusError(
+            f"no known object of {options.how.smallest} pixels or more in {counted(len(training), 'training image')} with labels of truth {truth}; lower --smallest, or give objects.csv with use known"
+        )
     return sorted(found, key=lambda cutout: cutout.digest)[:MOST_KNOWN]
 
 

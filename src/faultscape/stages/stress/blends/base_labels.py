@@ -31,7 +31,11 @@ class BaseLabels:
         self._void, self._ego = len(settings.classes.ids), ego
         self._names = settings.classes.names
         parts = read_manifest(self._folder)
-        held = {number: set(label_maps.read_ids(self._folder, number, parts[part_name(number)])) for number in {i.shard for i in base.images} if part_name(number) in parts}
+        held = {
+            number: set(label_maps.read_ids(self._folder, number, parts[part_name(number)]))
+            for number in {i.shard for i in base.images}
+            if part_name(number) in parts
+        }
         self.images = tuple(image for image in base.images if image.id in held.get(image.shard, ()))
         self.without = tuple(image.id for image in base.images if image.id not in held.get(image.shard, ()))
         if not self.images:
@@ -40,7 +44,9 @@ class BaseLabels:
             )
         self._shard = lru_cache(maxsize=2)(lambda number: label_maps.read_maps(self._folder, number))
         if ego is not None and not Path(ego).is_file() and ego not in self._names and not ego.isdecimal():
-            raise OptionError(f"--ego {ego!r}: is neither a mask file, nor a class of the study, nor a label number.{closest(ego, list(self._names))}")
+            raise OptionError(
+                f"--ego {ego!r}: is neither a mask file, nor a class of the study, nor a label number.{closest(ego, list(self._names))}"
+            )
 
     def own(self, image: Image) -> np.ndarray:
         """Return the label map (h, w) of an image in the ids that it came with, at the image's size."""

@@ -17,7 +17,7 @@ from faultscape.corpus.photos import read_parent, read_photo
 from faultscape.errors import FaultscapeError, ImageError, counted
 from faultscape.maps import runs
 from faultscape.stages import fill
-from faultscape.stages.stress.blended_labels import ANOMALIES
+from faultscape.stages.stress.blends.blended_labels import ANOMALIES
 from faultscape.stages.worker_calls import task
 from faultscape.stressors.overlay import overlay_of
 from faultscape.study.folder import make_folder, put
@@ -52,13 +52,23 @@ def write_shared(root: Path, folder: Path, sets: Sequence[str], *, overlay_only:
     numbers = sorted({(image.set, image.shard) for image in images})
     jobs = [ShareJob(str(root), str(folder.absolute()), name, number, overlay_only) for name, number in numbers]
     written, failures = 0, list[tuple[str, str]]()
-    for _, made in fill.do("faultscape.stages.stress.share:share_shard", jobs, Shared, title="write", items=len(images), engine=engine, workers=workers):
+    for _, made in fill.do(
+        "faultscape.stages.stress.blends.share:share_shard",
+        jobs,
+        Shared,
+        title="write",
+        items=len(images),
+        engine=engine,
+        workers=workers,
+    ):
         written += made.images
         failures += made.failures
     for name in sets:
         put(folder / name / "manifest.csv", (labels_folder(root, name) / "manifest.csv").read_bytes())
     if failures:
-        raise ImageError(f"{counted(len(failures), 'image')} of {len(images)} could not be made; the first: {failures[0][0]}: {failures[0][1]}")
+        raise ImageError(
+            f"{counted(len(failures), 'image')} of {len(images)} could not be made; the first: {failures[0][0]}: {failures[0][1]}"
+        )
     return written
 
 

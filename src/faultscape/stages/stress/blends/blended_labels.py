@@ -7,7 +7,6 @@ Conventions: semantic labels lie in stress/SET in the ids that the truth came wi
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 from collections.abc import Callable, Sequence
@@ -28,7 +27,7 @@ from faultscape.nouns import Classes
 from faultscape.stages.fill import CHANGES_NOTHING, fill
 from faultscape.stages.worker_calls import task, to_json
 from faultscape.stressors.anomaly_labels import ANOMALY, KNOWN, VOID
-from faultscape.stressors.blend_plans import BlendPlan, plan_of_text
+from faultscape.stressors.blend_plans import plan_of_text
 from faultscape.stressors.overlay import pixel_digest
 from faultscape.study.folder import put
 from faultscape.study.parts import Part, key_of, put_part, read_manifest, read_part, write_manifest
@@ -73,7 +72,9 @@ class BlendedPart:
     rows: int
 
 
-def fill_blended(root: Path, settings: Settings, sets: Sequence[str], truth: str, *, engine: str, workers: int | None) -> dict[str, tuple[int, int, int]]:
+def fill_blended(
+    root: Path, settings: Settings, sets: Sequence[str], truth: str, *, engine: str, workers: int | None
+) -> dict[str, tuple[int, int, int]]:
     """Make the labels and facts of sets that are missing or stale, write their manifests, and return {set: (anomalous, known, void pixels)}."""
     images = read_corpus(root)
     by_id = {image.id: image for image in images}
@@ -94,13 +95,17 @@ def fill_blended(root: Path, settings: Settings, sets: Sequence[str], truth: str
     def enter(made: list[tuple[BlendJob, BlendedPart]]) -> list[Timing]:
         for name in {job.set for job, _ in made}:
             where = labels_folder(root, name)
-            for folder, sha in ((where / ANOMALIES, "anomaly"), (where / FACTS, "facts"), (where, "labels")):  # the last says that all are there
+            for folder, sha in (
+                (where / ANOMALIES, "anomaly"),
+                (where / FACTS, "facts"),
+                (where, "labels"),
+            ):  # the last says that all are there
                 new = {part_name(job.number): Part(getattr(one, sha), one.rows, job.key) for job, one in made if job.set == name}
                 write_manifest(folder, read_manifest(folder) | new)
         return []
 
     fill(
-        root, "faultscape.stages.stress.blended_labels:label_shard", todo, BlendedPart, enter, parts=lambda job, made: _files(root, job, made),
+        root, "faultscape.stages.stress.blends.blended_labels:label_shard", todo, BlendedPart, enter, parts=lambda job, made: _files(root, job, made),
         title="blend", items=sum(len(job.images) for job in todo), engine=engine, workers=workers,
     )  # fmt: skip
     totals = {}
@@ -108,7 +113,10 @@ def fill_blended(root: Path, settings: Settings, sets: Sequence[str], truth: str
         _forget_others(root, name, {part_name(job.number) for job in jobs if job.set == name})
         facts = read_facts(root, name)
         totals[name] = tuple(sum(int(row[column]) for row in facts.values()) for column in ("anomalous", "known", "void"))
-        put(labels_folder(root, name) / "manifest.csv", manifest_text([image for image in images if image.set == name], by_id, facts).encode())
+        put(
+            labels_folder(root, name) / "manifest.csv",
+            manifest_text([image for image in images if image.set == name], by_id, facts).encode(),
+        )
     return totals
 
 
@@ -118,7 +126,10 @@ def label_shard(job: BlendJob, tick: Callable[[int], None]) -> BlendedPart:
     root = Path(job.study)
     settings = read_settings(root)
     images = {image.id: image for image in read_corpus(root, job.number)}
-    held = {shard: label_maps.read_maps(label_maps.truth(root, job.truth), shard) for shard in sorted({shard for _, _, shard, _ in job.images})}
+    held = {
+        shard: label_maps.read_maps(label_maps.truth(root, job.truth), shard)
+        for shard in sorted({shard for _, _, shard, _ in job.images})
+    }
     semantic, anomaly, facts = [], [], []
     for id_, _, shard, base in job.images:
         image = images[id_]
@@ -150,14 +161,18 @@ def labels_of(image: Image, own: np.ndarray, classes: Classes) -> tuple[np.ndarr
     void = places[own] == len(classes)
     depth = read_depth(step.depth, step.depth_digest, base.shape[:2]) if step.depth else None
     made = blended(step, base, depth, void)
-    alone = made if not void.any() and made.labels.max() == VOID else blended(step, base, None, np.ones_like(void))  # where objects lie, whatever is below
+    alone = (
+        made if not void.any() and made.labels.max() == VOID else blended(step, base, None, np.ones_like(void))
+    )  # where objects lie, whatever is below
     plan = plan_of_text(step.plan)
     labels = own.astype(np.uint16) if max(classes.ids) > 255 else own.copy()
-    empty = classes.void[0] if classes.void else _free_id(classes)
+    empty = classes.void[0]
     labels[alone.labels == ANOMALY] = empty
     known = alone.labels == KNOWN
     names = {placed.class_ for placed in plan.objects if placed.use == "known"}
-    of_class = next(iter(names), "")  # the objects of one image are known or anomalous together; several known ones of other classes are void
+    of_class = next(
+        iter(names), ""
+    )  # the objects of one image are known or anomalous together; several known ones of other classes are void
     labels[known] = classes.ids[classes.names.index(of_class)] if len(names) == 1 and of_class in classes.names else empty
     steps = json.dumps([asdict(one) for one in made.steps], separators=(",", ":"))
     return labels, made.labels, (*made.pixels, pixel_digest(made.image), steps)
@@ -177,26 +192,50 @@ def manifest_text(images: Sequence[Image], by_id: dict[str, Image], facts: dict[
     """Return manifest.csv of a set: an image a row, with its base, plan, totals of pixels and digests."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["id", "base", "base_digest", "object", "class", "use", "x", "y", "width", "height", "anomalous", "known", "void", "image_digest", "plan", "steps"])
+    writer.writerow(
+        [
+            "id",
+            "base",
+            "base_digest",
+            "object",
+            "class",
+            "use",
+            "x",
+            "y",
+            "width",
+            "height",
+            "anomalous",
+            "known",
+            "void",
+            "image_digest",
+            "plan",
+            "steps",
+        ]
+    )
     for image in sorted(images, key=lambda image: image.id):
         recipe = recipe_of(image.source)
         if recipe is None or not isinstance(recipe.step, BlendStep):
             continue
         plan, fact = plan_of_text(recipe.step.plan), facts[image.id]
-        objects = [[getattr(placed, name) for placed in plan.objects] for name in ("name", "class_", "use", "x", "y", "width", "height")]
+        objects = [
+            [getattr(placed, name) for placed in plan.objects] for name in ("name", "class_", "use", "x", "y", "width", "height")
+        ]
         cells = [" | ".join(map(str, values)) for values in objects]
-        writer.writerow([image.id, image.parent, by_id[image.parent].digest, *cells, fact["anomalous"], fact["known"], fact["void"], fact["image"], recipe.step.plan, fact["steps"]])
+        writer.writerow(
+            [
+                image.id,
+                image.parent,
+                by_id[image.parent].digest,
+                *cells,
+                fact["anomalous"],
+                fact["known"],
+                fact["void"],
+                fact["image"],
+                recipe.step.plan,
+                fact["steps"],
+            ]
+        )
     return out.getvalue()
-
-
-def plan_of(image: Image) -> BlendPlan | None:
-    """Return the plan of a blended image; None of another."""
-    recipe = recipe_of(image.source)
-    return plan_of_text(recipe.step.plan) if recipe is not None and isinstance(recipe.step, BlendStep) else None
-
-
-def _free_id(classes: Classes) -> int:
-    raise StudyError("blending makes pixels of unknown objects void, and the classes of the study have no void id; add one to study.toml")
 
 
 def _forget_others(root: Path, name: str, wanted: set[str]) -> None:
@@ -210,8 +249,3 @@ def _forget_others(root: Path, name: str, wanted: set[str]) -> None:
 def _files(root: Path, job: BlendJob, made: BlendedPart) -> list[tuple[Path, str, str]]:
     where, part = labels_folder(root, job.set), part_name(job.number)
     return [(where, part, made.labels), (where / ANOMALIES, part, made.anomaly), (where / FACTS, part, made.facts)]
-
-
-def digest_text(data: bytes) -> str:
-    """Return the SHA-256 of bytes."""
-    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,1 @@
+"""Blended sets: their labels, objects, contact sheet, and what is handed on."""

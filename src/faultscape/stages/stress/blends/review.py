@@ -1,0 +1,19 @@
+"""The contact sheet of objects, on which a person switches off those that code cannot judge: occluded, torn, or no object at all.
+
+Conventions: one file, STUDY/objects/review.html, with every object drawn small; the page saves switched-off.csv, with a column `object` of digests.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from faultscape.reporting.objects_page import objects_page
+from faultscape.stages.stress.blends.objects import FOLDER, Objects
+from faultscape.study.folder import put
+
+
+def write_review(root: Path, objects: Objects) -> tuple[str, int]:
+    """Write the contact sheet, and return its path and how many objects are on it."""
+    page = root / FOLDER / "review.html"
+    put(page, objects_page(root.resolve().name, objects.cutouts).encode("utf-8", "xmlcharrefreplace"))
+    return str(page), len(objects.cutouts)

@@ -1,0 +1,374 @@
+"""Blended sets: unknown objects in labelled images, by plans that are kept; editions, overlays, fog, review."""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import faultscape as fs
+import made
+from faultscape.cli import main
+from faultscape.corpus.photos import read_parent, read_photo
+from faultscape.maps import runs
+from faultscape.stages.stress.blends.blended_labels import ANOMALIES
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import read_corpus
+from faultscape.study.tables.stress_sets import labels_folder
+from made import states
+from refusals import refused, refused_line
+
+SMALL = fs.Blending(smallest=20)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
+    """Photos of 96 x 128 with a void border below, where the ego vehicle would be."""
+    root = tmp_path_factory.mktemp("blend")
+    found = made.corpus(root, images=5, models=2, shape=(96, 128))
+    for k, id_ in enumerate(found.ids):
+        truth = found.truths[k].copy()
+        truth[-12:] = 255
+        made.write(found.truth / f"{id_}.png", truth)
+        photo = np.random.default_rng(k).integers(0, 256, (24, 32, 3), np.uint8).repeat(4, 0).repeat(4, 1)
+        made.write(found.photos / f"{id_}.png", photo)
+    (root / "mine.py").write_text("def dark(photo):\n    return (photo[..., 0] < 128).astype('uint8')\n")
+    return found
+
+
+@pytest.fixture(scope="module")
+def cutouts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cutouts")
+    for k in range(4):
+        rgba = np.zeros((60, 60, 4), np.uint8)
+        rgba[10:50, 10:50, :3] = (200, 60 * k, 20)
+        rgba[10 + k : 50, 10:50, 3] = 255
+        made.write(folder / ("horse" if k % 2 else "bird") / f"{k}.png", rgba)
+    return folder
+
+
+@pytest.fixture
+def study(corpus: made.Corpus, tmp_path: Path) -> str:
+    place = str(made.collected(corpus, tmp_path / "study", shard_size=4))
+    fs.label.import_(place, str(corpus.truth))
+    return place
+
+
+def blended(study: str, preset: str = "fishyscapes-v2", **more: object) -> object:
+    return fs.stress.blend(study, preset=preset, engine="local", **{"blending": SMALL, **more})
+
+
+def rows(study: str, name: str) -> list:
+    return [image for image in read_corpus(Path(study)) if image.set == name]
+
+
+def maps_of(study: str, name: str, kind: str = "") -> dict[str, np.ndarray]:
+    folder = labels_folder(Path(study), name)
+    folder = folder / kind if kind else folder
+    return {
+        id_: runs.decode(code)
+        for shard in {i.shard for i in rows(study, name)}
+        for id_, code in label_maps.read_maps(folder, shard).items()
+    }
+
+
+def test_every_labelled_image_gets_an_object_and_labels_of_0_1_and_255(study: str, corpus: made.Corpus) -> None:
+    found = blended(study)
+    assert (found.sets, found.images) == (("fishyscapes-v2",), 5)
+    anomaly, semantic = maps_of(study, "fishyscapes-v2", ANOMALIES), maps_of(study, "fishyscapes-v2")
+    total = np.zeros(3, int)
+    for image in rows(study, "fishyscapes-v2"):
+        flags, base = anomaly[image.id], corpus.truths[corpus.ids.index(image.parent)].copy()
+        base[-12:] = 255
+        assert set(np.unique(flags)) <= {0, 1, 255}
+        assert (flags == 1).sum() > 20
+        assert ((flags == 255) == ((base == 255) & (flags != 1))).all()  # uncovered void stays, over void the object counts
+        np.testing.assert_array_equal(semantic[image.id], np.where(flags == 1, 255, base))
+        photo, before = read_photo(image)[0], read_parent(image)
+        changed = (photo != before).any(2)
+        assert changed[flags == 1].mean() > 0.9
+        assert (changed & (flags != 1)).mean() < 0.2  # glow and soft borders alone
+        total += [(flags == value).sum() for value in (1, 0, 255)]
+    assert found.pixels == {"fishyscapes-v2": tuple(total)}
+
+
+def test_no_object_lies_on_the_ego_vehicle(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    mask = np.zeros((96, 128), np.uint8)
+    mask[70:] = 1
+    made.write(tmp_path / "ego.png", mask)
+    blended(study, frames=20, blending=fs.Blending(smallest=20, ego=str(tmp_path / "ego.png")))
+    flags = maps_of(study, "fishyscapes-v2", ANOMALIES)
+    assert len(flags) == 20
+    assert not any((one[70:] == 1).any() for one in flags.values())
+    with refused(says="neither a mask file, nor a class of the study"):
+        blended(study, blending=fs.Blending(ego="rood"))
+
+
+def test_the_same_seed_gives_the_same_set_whatever_files_and_studies_are_called(
+    study: str, corpus: made.Corpus, cutouts: Path, tmp_path: Path
+) -> None:
+    blended(study, objects=str(cutouts), write=str(tmp_path / "one"))
+    other_cutouts = tmp_path / "others" / "horse"
+    other_cutouts.mkdir(parents=True)
+    (tmp_path / "others" / "bird").mkdir()
+    for path in sorted(cutouts.rglob("*.png"), reverse=True):
+        shutil.copy(path, tmp_path / "others" / path.parent.name / f"z{path.name}")
+    other = str(made.collected(corpus, tmp_path / "elsewhere", shard_size=2))
+    fs.label.import_(other, str(corpus.truth))
+    fs.stress.blend(
+        other,
+        preset="fishyscapes-v2",
+        blending=SMALL,
+        objects=str(tmp_path / "others"),
+        engine="processes",
+        workers=2,
+        write=str(tmp_path / "two"),
+    )
+    assert made.bytes_under(tmp_path / "one", "fishyscapes-v2/images", "fishyscapes-v2/labels")
+    assert made.bytes_under(tmp_path / "one" / "fishyscapes-v2", "images", "labels") == made.bytes_under(
+        tmp_path / "two" / "fishyscapes-v2", "images", "labels"
+    )
+    third = blended(study, objects=str(cutouts))
+    assert "as they were" in repr(third)
+    with refused(says="made with another seed"):
+        blended(study, objects=str(cutouts), seed=3)
+
+
+def test_an_edition_keeps_its_objects_when_the_folder_grows(
+    study: str, cutouts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "growing"
+    shutil.copytree(cutouts, folder)
+    blended(study, objects=str(folder), edition="2026-10")
+    before = {image.id: image.digest for image in rows(study, "fishyscapes-v2-2026-10")}
+    new = np.full((80, 50, 4), 255, np.uint8)
+    new[:4] = 0
+    new[-4:] = 0
+    new[:, :4] = 0
+    new[:, -4:] = 0
+    new[10:70, 10:40, :3] = 9
+    made.write(folder / "cow" / "new.png", new)
+    again = blended(study, objects=str(folder), edition="2026-10")
+    assert (again.new, again.changed) == (0, 0)
+    assert "keeps its own: give --edition NAME" in capsys.readouterr().out
+    shutil.rmtree(folder)
+    assert {image.id: image.digest for image in rows(study, "fishyscapes-v2-2026-10")} == before
+    for image in rows(study, "fishyscapes-v2-2026-10"):
+        read_photo(image)  # the study keeps the objects
+    assert states(study)["stress"] != "missing"
+    (tmp_path / "other").mkdir()
+    shutil.copytree(cutouts, folder)
+    made.write(folder / "cow" / "new.png", new)
+    blended(study, objects=str(folder), edition="2026-11")
+    sets = json.loads((Path(study) / "stress.json").read_text())["sets"]
+    assert len(sets["fishyscapes-v2-2026-11"]["parameters"]["objects"]) == 5
+    assert len(sets["fishyscapes-v2-2026-10"]["parameters"]["objects"]) == 4
+
+
+def test_overlays_added_to_their_bases_are_the_images(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    blended(study, write=str(tmp_path / "out"), overlay_only=True)
+    folder = tmp_path / "out" / "fishyscapes-v2"
+    assert not (folder / "images").exists()
+    for image in rows(study, "fishyscapes-v2"):
+        name = image.id.removeprefix("fishyscapes-v2/")
+        overlay = fs.stressors.decoded_overlay((folder / "overlays" / f"{name}.overlay").read_bytes())
+        base = np.asarray(Image.open(corpus.photos / f"{image.parent}.png"))
+        np.testing.assert_array_equal(overlay.added_to(base), read_photo(image)[0])
+        with refused(says="belongs to another base"):
+            overlay.added_to(base[::-1].copy())
+    table = list(csv.DictReader((folder / "manifest.csv").read_text().splitlines()))
+    assert len(table) == 5
+    assert {"base_digest", "plan", "image_digest", "anomalous"} <= table[0].keys()
+    assert all(json.loads(row["plan"])["preset"] == "fishyscapes-v2" for row in table)
+
+
+def test_v3_has_either_an_anomaly_or_a_known_object_at_its_own_place(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    with refused(says="known objects of training images"):
+        blended(study, "fishyscapes-v3")
+    for k in range(6):
+        truth = np.full((96, 128), 1, np.uint8)
+        truth[30 : 60 + k, 40:80] = 2  # a car
+        photo = np.full((96, 128, 3), 120, np.uint8)
+        photo[30 : 60 + k, 40:80] = (20 * k, 200, 90)
+        made.write(tmp_path / "train" / f"{k}.png", photo)
+        made.write(tmp_path / "labels" / "train" / f"{k}.png", truth)
+    fs.collect(study, str(tmp_path / "train"), set_="train", role="train")
+    fs.label.import_(study, str(tmp_path / "labels"))
+    blended(study, "fishyscapes-v3", set_="main", frames=20)
+    flags, semantic = maps_of(study, "fishyscapes-v3", ANOMALIES), maps_of(study, "fishyscapes-v3")
+    with_anomaly = {id_ for id_, one in flags.items() if (one == 1).any()}
+    assert 3 <= len(with_anomaly) <= 17
+    known = set(flags) - with_anomaly
+    for id_ in known:
+        assert (semantic[id_][35:55, 45:75] == 2).all()  # the car of a training image, where it stood
+        assert (flags[id_][35:55, 45:75] == 0).all()
+    assert states(study)["stress"] == "done"
+
+
+def test_fs_static_has_validation_and_test_sets_without_shared_bases_or_objects(study: str, tmp_path: Path) -> None:
+    found = fs.stress.blend(study, preset="fs-static", frames=10, blending=SMALL, engine="local")
+    assert found.sets == ("fs-static-v2-validation", "fs-static-v2-test")
+    validation, test = rows(study, found.sets[0]), rows(study, found.sets[1])
+    assert (len(validation), len(test)) == (1, 10)
+    assert {image.role for image in validation} == {"validation"}
+    assert not {image.parent for image in validation} & {image.parent for image in test}
+    objects = [
+        {
+            placed["cutout"]
+            for image in some
+            for placed in json.loads(json.loads(image.source.removeprefix("stress:"))["blend"]["plan"])["objects"]
+        }
+        for some in (validation, test)
+    ]
+    assert not objects[0] & objects[1]
+    later = fs.stress.blend(study, preset="fs-static", frames=10, blending=fs.Blending(smallest=20, version="v1"), engine="local")
+    assert later.sets[1] == "fs-static-v1-test"
+    same = [
+        {
+            image.id.partition("/")[2]: [
+                (p["x"], p["y"], p["cutout"])
+                for p in json.loads(json.loads(image.source.removeprefix("stress:"))["blend"]["plan"])["objects"]
+            ]
+            for image in rows(study, name)
+        }
+        for name in ("fs-static-v1-test", "fs-static-v2-test")
+    ]
+    assert same[0] == same[1]  # old and new blending of the same frames
+
+
+def test_fog_lies_on_known_pixels_alone(study: str) -> None:
+    blended(study, blending=fs.Blending(smallest=20, fog=1.0))
+    clear = fs.stress.blend(study, preset="fishyscapes-v2", edition="clear", blending=SMALL, engine="local").sets[0]
+    flags = maps_of(study, "fishyscapes-v2", ANOMALIES)
+    differ = 0
+    for foggy, plain in zip(rows(study, "fishyscapes-v2"), rows(study, clear), strict=True):
+        changed = (read_photo(foggy)[0] != read_photo(plain)[0]).any(2)
+        assert not changed[flags[foggy.id] != 0].any()
+        differ += changed.any()
+    assert differ == 5
+
+
+def test_foggy_sets_get_denser_and_take_depth_from_files(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    found = fs.stress.fog(study, engine="local", write=str(tmp_path / "out"))
+    assert found.sets == ("foggy-0.005", "foggy-0.01", "foggy-0.02")
+    distances = [
+        np.mean([np.abs(read_photo(image)[0].astype(int) - read_parent(image)).mean() for image in rows(study, name)])
+        for name in found.sets
+    ]
+    assert distances == sorted(distances)
+    assert len(list((tmp_path / "out" / "fog" / "0.01").rglob("*.png"))) == 5
+    for id_ in corpus.ids[1:]:
+        (tmp_path / "depth" / f"{id_}.npy").parent.mkdir(parents=True, exist_ok=True)
+        np.save(tmp_path / "depth" / f"{id_}.npy", np.full((96, 128), 1e9))
+    fs.collect(study, remove=["foggy-*"])
+    fs.stress.fog(study, depth=str(tmp_path / "depth"), beta=[0.02], light=210, engine="local")
+    for image in rows(study, "foggy-0.02"):
+        assert (read_photo(image)[0] == 210).all() == (image.parent != corpus.ids[0])
+    with refused(says="above 0 and at most 1"):
+        fs.stress.fog(study, beta=[2.0])
+
+
+def test_objects_are_reviewed_and_switched_off(study: str, cutouts: Path, tmp_path: Path) -> None:
+    reviewed = blended(study, objects=str(cutouts), review=True)
+    page = Path(reviewed.page).read_text()
+    assert reviewed.objects == 4
+    assert page.count('class="object"') == 4
+    assert "http" not in page.replace("http-equiv", "")
+    digests = [part.split('"')[0] for part in page.split('data-digest="')[1:]]
+    (tmp_path / "switched-off.csv").write_text("object\n" + "\n".join(digests[:3]) + "\n")
+    blended(study, objects=str(cutouts), blending=fs.Blending(smallest=20, without=str(tmp_path / "switched-off.csv")))
+    assert json.loads((Path(study) / "stress.json").read_text())["sets"]["fishyscapes-v2"]["parameters"]["objects"] == [
+        digests[3]
+    ]
+    (tmp_path / "switched-off.csv").write_text("object\nnone\n")
+    assert "are not among these" in refused_line(
+        "stress",
+        "blend",
+        study,
+        "--preset",
+        "fishyscapes-v1",
+        "--objects",
+        cutouts,
+        "--smallest",
+        "20",
+        "--without",
+        tmp_path / "switched-off.csv",
+    )
+
+
+def test_changed_labels_make_a_blended_set_stale_and_its_line_mends_it(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    blended(study)
+    assert states(study)["stress"] == "done"
+    changed = np.full((96, 128), 255, np.uint8)
+    made.write(tmp_path / "new" / f"{corpus.ids[0]}.png", changed)
+    fs.label.import_(study, str(tmp_path / "new"))
+    row = next(row for row in fs.status(study).stages if row[0] == "stress")
+    assert row[1:] == ("stale", "fishyscapes-v2: blend of main; labels changed")
+    line = fs.status(study).next
+    assert line.startswith(f"faultscape stress blend {study} --preset fishyscapes-v2 --set main")
+    assert main(line.split()[1:]) == 0
+    assert states(study)["stress"] == "done"
+    flags = maps_of(study, "fishyscapes-v2", ANOMALIES)[f"fishyscapes-v2/{corpus.ids[0]}"]
+    assert set(np.unique(flags)) == {1, 255}
+
+
+def test_a_model_reads_blended_images_and_is_measured_by_their_labels(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    blended(study, write=str(tmp_path / "out"))
+    fs.predict(study, {"dark": f"{corpus.root / 'mine.py'}:dark"}, engine="local")
+    found = fs.measure(study, part=fs.StudyPart(set_=["fishyscapes-v2"]), resamples=0, engine="local").document["datasets"][
+        "fishyscapes-v2"
+    ]
+    for image in rows(study, "fishyscapes-v2"):
+        photo = np.asarray(Image.open(tmp_path / "out" / "fishyscapes-v2" / "images" / f"{image.parent}.png"))
+        made.write(tmp_path / "maps" / f"{image.parent}.png", (photo[..., 0] < 128).astype(np.uint8))
+        made.write(tmp_path / "truth" / f"{image.parent}.png", maps_of(study, "fishyscapes-v2")[image.id].astype(np.uint8))
+    by_hand = fs.measure(
+        str(tmp_path / "truth"),
+        {"dark": str(tmp_path / "maps")},
+        classes=str(corpus.classes),
+        output=str(tmp_path / "o"),
+        resamples=0,
+        engine="local",
+    )
+    assert found["models"]["dark"]["miou"]["value"] == by_hand.models["dark"]["miou"]["value"]
+    fs.stress.corrupt(study, set_="fishyscapes-v2", corruption=["contrast"], severities="3", engine="local")
+    corrupted = rows(study, "fishyscapes-v2-contrast-3")
+    assert {image.condition for image in corrupted} == {"fishyscapes-v2+contrast-3"}
+    for image in corrupted:
+        read_photo(image)
+    fs.predict(study, {"dark": f"{corpus.root / 'mine.py'}:dark"}, engine="local")
+    assert fs.measure(study, part=fs.StudyPart(set_=["fishyscapes-v2-contrast-3"]), resamples=0, engine="local").document[
+        "datasets"
+    ]["fishyscapes-v2-contrast-3"]["images"] == {"dark": 5}
+
+
+def test_wrong_lines_are_refused_in_one_line(study: str, corpus: made.Corpus, cutouts: Path, tmp_path: Path) -> None:
+    line = ("stress", "blend", study, "--preset")
+    for words, said in (
+        (("fishyscapes-v4",), "Did you mean 'fishyscapes-v"),
+        (("fishyscapes-v2", "--overlay-only"), "give --write DIR"),
+        (("fishyscapes-v2", "--version", "v1"), "of --preset fs-static alone"),
+        (("fishyscapes-v2", "--fog", "2"), "0 to 1"),
+        (("fishyscapes-v2", "--objects-per-frame", "0"), "1 or more"),
+        (("fishyscapes-v2", "--truth", "nobody"), "there is no truth 'nobody'"),
+        (("fishyscapes-v2", "--objects", str(tmp_path / "none")), "no such"),
+        (("fishyscapes-v2", "--objects", str(corpus.photos)), "alpha"),
+    ):
+        assert said in refused_line(*line, *words), words
+    bare = str(made.collected(corpus, tmp_path / "bare", shard_size=4))
+    assert "there are no labels yet" in refused_line("stress", "blend", bare, "--preset", "fishyscapes-v2")
+    blended(study)
+    assert "was made by `faultscape stress` itself" in refused_line(*line, "fishyscapes-v1", "--set", "fishyscapes-v2")
+
+
+def test_a_study_that_was_moved_reads_its_objects_where_it_lies(study: str, tmp_path: Path) -> None:
+    blended(study)
+    before = [read_photo(image)[0] for image in rows(study, "fishyscapes-v2")]
+    moved = tmp_path / "moved"
+    Path(study).rename(moved)
+    for image, was in zip(rows(str(moved), "fishyscapes-v2"), before, strict=True):
+        np.testing.assert_array_equal(read_photo(image)[0], was)
+    assert states(str(moved))["stress"] == "done"
