@@ -1,0 +1,126 @@
+"""What lies in a folder that somebody else filled: its files by their names relative to it, and what of it is not read and why.
+
+Conventions: names are relative, with ``/`` between folders, in the order of their characters. Links are followed where they lead to a file of the folder; what leads out of it, hidden files and linked
+folders are left out with a reason. `shown` is a name as people read it, on one line.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from dataclasses import dataclass
+from pathlib import Path
+
+from faultscape.corpus.sources import IMAGE_ENDINGS
+from faultscape.errors import CorpusError, ImageError
+from faultscape.formats.guard import read_bytes
+
+MOST_BYTES = 1 << 30  # of a file of pixels
+
+
+@dataclass(frozen=True)
+class FileTree:
+    """The files under ``root``, and (name, reason) of what is not read."""
+
+    root: Path
+    files: tuple[str, ...]
+    left_out: tuple[tuple[str, str], ...]
+
+    def read(self, name: str, limit: int = MOST_BYTES) -> bytes:
+        """Return what a file holds; ImageError where it cannot be read, or is larger than ``limit``."""
+        return read_bytes(self.root / name, ImageError, limit=limit)
+
+    def images(self, under: str = "") -> tuple[str, ...]:
+        """Return the files with the ending of an image in a folder (``""``: in all), by name."""
+        return tuple(name for name in self.files if name.startswith(under) and is_image(name))
+
+
+def file_tree(place: str | os.PathLike[str]) -> FileTree:
+    """Return what lies under a folder; CorpusError where it is none or cannot be read.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.png").write_text("")
+    ...     Path(folder, "b.png").symlink_to("/dev/zero")
+    ...     tree = file_tree(folder)
+    >>> tree.files, tree.left_out
+    (('a.png',), (('b.png', 'is a link that leads out of the folder; put the file itself there'),))
+    """
+    if not os.path.isdir(place):
+        raise CorpusError(f"{place}: is no folder on this machine; give the folder in which the cut-outs lie")
+    root = Path(os.path.realpath(place))
+    files, left_out = [], []
+    for where, folders, inside in os.walk(root, onerror=_refuse):
+        at = Path(where).relative_to(root).as_posix()
+        for name in folders:
+            if name.startswith("."):
+                left_out.append((posixpath.normpath(f"{at}/{name}"), "is a hidden folder"))
+            elif os.path.islink(os.path.join(where, name)):
+                left_out.append(
+                    (
+                        posixpath.normpath(f"{at}/{name}"),
+                        "is a link to a folder, which is not followed; put the folder itself there",
+                    )
+                )
+        folders[:] = [name for name in folders if not name.startswith(".") and not os.path.islink(os.path.join(where, name))]
+        for name in inside:
+            relative = posixpath.normpath(f"{at}/{name}")
+            if why := _unread(root, os.path.join(where, name), name):
+                left_out.append((relative, why))
+            else:
+                files.append(relative)
+    return FileTree(root, tuple(sorted(files)), tuple(sorted(left_out)))
+
+
+def is_image(name: str) -> bool:
+    """Whether a name has the ending of an image.
+
+    >>> is_image("a/b.PNG"), is_image("b.txt")
+    (True, False)
+    """
+    return posixpath.splitext(name)[1].lower() in IMAGE_ENDINGS
+
+
+def stem_of(name: str, under: str = "") -> str:
+    """Return a name without its ending, relative to a folder.
+
+    >>> stem_of("masks/dog/1.a.png", "masks/")
+    'dog/1.a'
+    """
+    return posixpath.splitext(name.removeprefix(under))[0]
+
+
+def class_of_folder(name: str) -> str:
+    """Return the name of the folder in which a file lies, '' where there is none.
+
+    >>> class_of_folder("animals/dog/1.png"), class_of_folder("1.png")
+    ('dog', '')
+    """
+    return shown(posixpath.basename(posixpath.dirname(name)))
+
+
+def shown(name: str) -> str:
+    r"""Return a name on one line, as people read it.
+
+    >>> shown("a\nb"), shown("\udcff.png")
+    ('a\\nb', '\\xff.png')
+    """
+    readable = os.fsencode(name).decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in readable)
+
+
+def _unread(root: Path, path: str, name: str) -> str:
+    """Return why a file is not looked at; '' where it is."""
+    if name.startswith("."):
+        return "is a hidden file"
+    if os.path.islink(path):
+        real = os.path.realpath(path)
+        if os.path.commonpath([real, root]) != os.fspath(root):
+            return "is a link that leads out of the folder; put the file itself there"
+        if not os.path.exists(real):
+            return "is a link to a file that is not there"
+    return "" if os.path.isfile(path) else "is no regular file"
+
+
+def _refuse(error: OSError) -> None:
+    raise CorpusError(f"{error.filename}: cannot be read: {error.strerror}")

@@ -1,0 +1,130 @@
+"""The cut-outs of a folder: told by what lies in it what it is, read, and for each file that gives no object one line that says why.
+
+Conventions: a folder is one of five forms, tried in this order: a PASCAL VOC tree, COCO instances, images beside masks, images with transparency; ``objects.csv`` may lie in any of them and says more of
+its files. The result depends on pixels and classes, not on names or order of files: cut-outs stand in the order of their digests.
+Source: Blum et al. 2021 (S4) 3.1 for which objects are dropped: those that their image's border cuts, and small ones.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from faultscape.corpus.objects.coco_folder import coco_files, take_coco
+from faultscape.corpus.objects.file_tree import file_tree, is_image
+from faultscape.corpus.objects.flat_forms import mask_folders, take_all_rgba, take_pairs, take_rgba, value_of_folder
+from faultscape.corpus.objects.harvest import Harvest
+from faultscape.corpus.objects.masks import take_mask
+from faultscape.corpus.objects.objects_csv import NAME, read_rows
+from faultscape.corpus.objects.voc_tree import take_voc, voc_trees
+from faultscape.errors import CorpusError, counted
+from faultscape.stressors.objects.cutout import SMALLEST, Cutout
+from faultscape.study import store
+
+Kind = Literal["rgba", "masks", "voc", "coco", "csv"]
+FORMS: dict[str, str] = {
+    "rgba": "images with transparency",
+    "masks": "images beside masks",
+    "voc": "a PASCAL VOC tree",
+    "coco": "COCO instances",
+    "csv": NAME,
+}
+EXPECTED = "images with transparency (PNG, WebP, TIFF), folders images and masks (or instances), a PASCAL VOC tree (JPEGImages, SegmentationClass), COCO instances (.json beside the images), or objects.csv"
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectFolder:
+    """The cut-outs that a folder holds, in the order of their digests; (file, reason) of all that gave none; and which form the folder has."""
+
+    cutouts: tuple[Cutout, ...]
+    left_out: tuple[tuple[str, str], ...]
+    kind: Kind
+
+    def __repr__(self) -> str:
+        classes = Counter(cutout.class_ or "no class" for cutout in self.cutouts)
+        most = ", ".join(f"{name} {number}" for name, number in sorted(classes.items(), key=lambda one: (-one[1], one[0]))[:6])
+        more = f" and {counted(len(classes) - 6, 'more class', 'more classes')}" if len(classes) > 6 else ""
+        return f"{counted(len(self.cutouts), 'object')} from {FORMS[self.kind]}: {most}{more}; {len(self.left_out)} left out"
+
+
+def read_cutouts(
+    place: str | os.PathLike[str], *, smallest: int = SMALLEST, say: Callable[[str], object] = print
+) -> ObjectFolder:
+    """Return the cut-outs of a folder, and why others were left out; an object has ``smallest`` pixels or more.
+
+    Errors: CorpusError for a place that is no folder, in which nothing can be used, whose objects.csv is wrong, or in which one object is known and an anomaly.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> image = Image.new("RGBA", (40, 40))
+    >>> image.paste((200, 0, 0, 255), (5, 5, 35, 35))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, "box").mkdir()
+    ...     image.save(Path(folder, "box", "red.png"))
+    ...     image.convert("RGB").save(Path(folder, "opaque.png"))
+    ...     found = read_cutouts(folder, say=lambda _: None)
+    >>> found, found.cutouts[0].split, found.left_out
+    (1 object from images with transparency: box 1; 1 left out, '', (('opaque.png', 'has no alpha channel; save it with transparency, as PNG, WebP or TIFF, or give a mask'),))
+    """
+    if store.is_address(os.fspath(place)):
+        raise CorpusError(f"{place}: cut-outs are read from a folder of this machine; copy them there")
+    tree = file_tree(place)
+    rows = read_rows(tree)
+    masked = [row for row in rows if row.mask]
+    harvest = Harvest(tree, smallest, [NAME] if NAME in tree.files else [])
+    for row in masked:
+        harvest.done.add(row.mask)
+        harvest.settled.add(row.file)
+        harvest.say_of(row)
+        take_mask(harvest, row.file, row.mask, "", row.value or value_of_folder(row.mask))
+    plain = {row.file: row for row in rows if not row.mask}
+    harvest.say_of(*plain.values())
+    kind = _take(harvest)
+    for name in sorted(plain.keys() - harvest.done):
+        take_rgba(harvest, name)
+    _rest(harvest)
+    found = ObjectFolder(harvest.cutouts(), tuple(sorted(set(harvest.left_out))), "csv" if NAME in tree.files else kind)
+    first = next((one for one in found.left_out if is_image(one[0])), (found.left_out or (("", ""),))[0])
+    if not found.cutouts:
+        why = f"; {first[0]}: {first[1]}" if first[0] else ""
+        raise CorpusError(f"{place}: holds no object that can be used; expected {EXPECTED}{why[:200]}")
+    say(f"{place}: {found!r}" + (f", the first: {first[0]}: {first[1]}" if found.left_out else ""))
+    return found
+
+
+def _take(harvest: Harvest) -> Kind:
+    """Take all objects of a folder by the form that it has, and return which that is."""
+    if trees := voc_trees(harvest.tree):
+        for root in trees:
+            take_voc(harvest, root)
+        return "voc"
+    if files := coco_files(harvest.tree):
+        for json in files:
+            take_coco(harvest, json)
+        return "coco"
+    if folders := mask_folders(harvest.tree):
+        take_pairs(harvest, folders)
+        return "masks"
+    take_all_rgba(harvest)
+    return "rgba"
+
+
+def _rest(harvest: Harvest) -> None:
+    """Note what no form looked at: each image, and of other files each folder once."""
+    others: Counter[str] = Counter()
+    for name in harvest.tree.files:
+        if name in harvest.done:
+            continue
+        if is_image(name):
+            harvest.leave(name, f"belongs to no object of the folder; name it in {NAME} if it is one")
+        else:
+            others[f"{name.rpartition('/')[0]}/" if "/" in name else name] += 1
+    for name, number in others.items():
+        harvest.leave(
+            name,
+            f"holds {counted(number, 'file')} that no object is read from" if name.endswith("/") else "no object is read from it",
+        )

@@ -1,0 +1,224 @@
+"""COCO's instances: one JSON file of images, annotations and categories, with an outline or run lengths an object.
+
+Conventions: everything is looked at before anything is allocated; a mask is (height, width) bool. A polygon is x1, y1, x2, y2, ... with x = 0 at the left side of the first pixel, so that a pixel is inside
+where its centre is (even-odd rule); several polygons of an object add up. Run lengths go down the columns, from the left one to the right one, and begin with pixels outside; as text each is written in
+digits of 5 bits, lowest first, from character 48 on, 32 saying that more follow, and from the fourth on as the difference to the last but one.
+Source: the data format of Lin et al. 2014, Microsoft COCO, as its API documents it; nothing of its code is used.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import CorpusError, LabelMapError
+from faultscape.formats.guard import MAX_PIXELS, read_bytes
+
+MOST_BYTES = 512 << 20  # of a file: the largest of COCO itself has 450 MB
+MOST_VALUES = 100_000_000
+MOST_CONTAINERS = 10_000_000  # lists and objects, which take most memory
+MOST_CROSSINGS = 20_000_000  # of an object's edges with rows of pixels
+_MARKS = (b'"images"', b'"annotations"', b'"categories"')
+_FAR = 1e7  # coordinates: farther ones are no pixels
+_DIGITS = 6  # of a run length: 2^29 pixels either way
+Id = int | str
+
+
+@dataclass(frozen=True)
+class CocoObject:
+    """One annotation: its number in the file, its class, whether it is a crowd, and its outline as the file has it, not looked at yet."""
+
+    number: int
+    class_: str
+    crowd: bool
+    outline: object
+
+
+@dataclass(frozen=True)
+class CocoImage:
+    """One image: its file's name, (height, width), and the objects on it."""
+
+    file: str
+    size: tuple[int, int]
+    objects: tuple[CocoObject, ...]
+
+
+def is_coco(data: bytes) -> bool:
+    """Whether the bytes of a file may be COCO's instances.
+
+    >>> is_coco(b'{"images": [], "annotations": [], "categories": []}'), is_coco(b'{"shapes": []}')
+    (True, False)
+    """
+    return data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{" and all(mark in data for mark in _MARKS)
+
+
+def read_coco(path: str | os.PathLike[str]) -> tuple[CocoImage, ...]:
+    """Return the images of a file, in its order; CorpusError where it is none, or larger than is read. Outlines are looked at by `mask_of`."""
+    return coco_of(read_bytes(path, CorpusError, limit=MOST_BYTES), path)
+
+
+def coco_of(data: bytes, path: str | os.PathLike[str]) -> tuple[CocoImage, ...]:
+    """Return the images that a file's bytes name, as `read_coco` does.
+
+    >>> coco_of(b'{"images": [{"id": 1, "file_name": "a.jpg", "width": 4, "height": 3}], "annotations": [], "categories": []}', "a.json")
+    (CocoImage(file='a.jpg', size=(3, 4), objects=()),)
+    """
+    values, containers = data.count(b","), data.count(b"[") + data.count(b"{")
+    if values > MOST_VALUES or containers > MOST_CONTAINERS:
+        raise CorpusError(
+            f"{path}: holds some {values:,} values in {containers:,} lists and objects; at most {MOST_VALUES:,} in {MOST_CONTAINERS:,} are read; split it"
+        )
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise CorpusError(
+            f"{path}: is no COCO file: {' '.join(str(error).split())[:200] or 'it does not fit into memory'}"
+        ) from None
+    images, annotations, categories = (_table(document, name, path) for name in ("images", "annotations", "categories"))
+    names: dict[Id, str] = {}
+    for k, category in enumerate(categories):
+        if not isinstance(name := category.get("name"), str) or not name.strip() or not name.isprintable() or len(name) > 200:
+            raise CorpusError(f"{path}: categories[{k}] has no name of printable characters")
+        names[_id(category, "id", f"categories[{k}]", path)] = name.strip()
+    objects: dict[Id, list[CocoObject]] = {}
+    heads: dict[Id, tuple[str, tuple[int, int]]] = {}
+    for k, image in enumerate(images):
+        id_ = _id(image, "id", f"images[{k}]", path)
+        file, size = image.get("file_name"), (image.get("height"), image.get("width"))
+        if not isinstance(file, str) or not all(type(side) is int and 0 < side <= MAX_PIXELS for side in size):
+            raise CorpusError(f"{path}: images[{k}] needs a file_name, and width and height in whole numbers above 0")
+        if id_ in heads:
+            raise CorpusError(f"{path}: images[{k}] has the id {id_!r} of an earlier one")
+        heads[id_], objects[id_] = (file, (int(size[0]), int(size[1]))), []  # pyright: ignore[reportArgumentType] - they are whole numbers
+    for k, annotation in enumerate(annotations):
+        image, category = (_id(annotation, name, f"annotations[{k}]", path) for name in ("image_id", "category_id"))
+        if image not in objects or category not in names:
+            lacks = f"image_id {image!r}" if image not in objects else f"category_id {category!r}"
+            raise CorpusError(f"{path}: annotations[{k}] has the {lacks[:80]}, which the file does not define")
+        objects[image].append(CocoObject(k, names[category], bool(annotation.get("iscrowd", 0)), annotation.get("segmentation")))
+    return tuple(CocoImage(file, size, tuple(objects[id_])) for id_, (file, size) in heads.items())
+
+
+def mask_of(outline: object, size: tuple[int, int]) -> np.ndarray:
+    """Return the pixels of an annotation's ``segmentation`` on an image of (height, width), bool; LabelMapError says what is wrong with it.
+
+    >>> mask_of([[1, 0, 3, 0, 3, 2, 1, 2]], (2, 4)).astype(int).tolist()
+    [[0, 1, 1, 0], [0, 1, 1, 0]]
+    >>> mask_of({"size": [2, 2], "counts": [1, 2, 1]}, (2, 2)).astype(int).tolist()
+    [[0, 1], [1, 0]]
+    """
+    if isinstance(outline, list) and outline:
+        return _polygons(outline, size)
+    if not isinstance(outline, dict) or "counts" not in outline:
+        raise LabelMapError("its segmentation is neither polygons nor run lengths")
+    if outline.get("size") != [*size]:
+        raise LabelMapError(
+            f"its run lengths are of the size {str(outline.get('size'))[:40]}, its image of [{size[0]}, {size[1]}]"
+        )
+    counts = outline["counts"]
+    if isinstance(counts, str):
+        runs = runs_of_text(counts, size[0] * size[1])
+    elif isinstance(counts, list) and all(type(v) is int and 0 <= v <= MAX_PIXELS for v in counts):
+        runs = np.array(counts, np.int64)
+    else:
+        raise LabelMapError("its run lengths are neither text nor whole numbers from 0 on")
+    if (total := int(runs.sum())) != size[0] * size[1]:
+        raise LabelMapError(f"its run lengths cover {total:,} pixels, its image has {size[0] * size[1]:,}")
+    inside = np.repeat(np.arange(len(runs)) % 2 == 1, runs)
+    return np.ascontiguousarray(inside.reshape(size[1], size[0]).T)
+
+
+def runs_of_text(text: str, pixels: int) -> np.ndarray:
+    """Return the run lengths that COCO's text stands for, int64; LabelMapError for text that is none, or a run of more than ``pixels``.
+
+    >>> runs_of_text("52203", 100).tolist()
+    [5, 2, 2, 2, 5]
+    """
+    wrong = LabelMapError("its run lengths are damaged: the text is none that COCO writes")
+    if len(text) > 4 * pixels + 4 or not text.isascii():  # a run has one digit and a pixel, or some digits and many
+        raise wrong
+    codes = np.frombuffer(text.encode(), np.uint8).astype(np.int64) - 48
+    if not len(codes):
+        return codes
+    last = (codes & 32) == 0
+    if codes.min() < 0 or codes.max() > 63 or not last[-1]:
+        raise wrong
+    ends = np.flatnonzero(last)
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    digits = ends - starts + 1
+    if digits.max() > _DIGITS:
+        raise wrong
+    place = np.arange(len(codes)) - np.repeat(starts, digits)
+    runs = np.add.reduceat((codes & 31) << (5 * place), starts)
+    runs -= np.where(codes[ends] & 16, np.int64(1) << (5 * digits), 0)  # the highest bit is the sign
+    if np.abs(runs).max() > pixels:
+        raise wrong
+    runs[1::2], runs[2::2] = np.cumsum(runs[1::2]), np.cumsum(runs[2::2])
+    if runs.min() < 0 or runs.max() > pixels:
+        raise wrong
+    return runs
+
+
+def _polygons(outline: Sequence[Any], size: tuple[int, int]) -> np.ndarray:
+    """Return the pixels whose centres lie in some polygon."""
+    inside = np.zeros(size, bool)
+    crossings = 0.0
+    corners = []
+    for polygon in outline:
+        good = isinstance(polygon, list) and len(polygon) >= 6 and len(polygon) % 2 == 0
+        if not good or not all(type(v) in (int, float) and abs(v) < _FAR for v in polygon):
+            raise LabelMapError("a polygon of its segmentation needs three or more pairs of finite numbers x, y")
+        corners.append(np.array(polygon, np.float64).reshape(-1, 2))
+        box = np.clip(corners[-1], 0, (size[1], size[0]))
+        crossings += (
+            float(np.abs(np.diff(box[:, 1], append=box[:1, 1])).sum()) + len(box) + float(np.prod(np.ptp(box, axis=0))) / 100
+        )
+    if crossings > MOST_CROSSINGS:
+        raise LabelMapError(
+            f"drawing its polygons would take too long: they cross some {crossings:,.0f} rows of pixels, of at most {MOST_CROSSINGS:,}"
+        )
+    for xy in corners:
+        _fill(inside, xy)
+    return inside
+
+
+def _fill(inside: np.ndarray, xy: np.ndarray) -> None:
+    """Add a polygon to a mask: each edge toggles what lies to the right of it in the rows whose centres it crosses."""
+    height, width = inside.shape
+    low, high = xy[:, 1].min(), xy[:, 1].max()
+    top, bottom = max(math.ceil(low - 0.5), 0), min(math.ceil(high - 0.5), height)
+    left, right = max(math.ceil(xy[:, 0].min() - 0.5), 0), min(math.ceil(xy[:, 0].max() - 0.5), width)
+    if top >= bottom or left >= right:
+        return
+    x0, y0 = xy[:, 0], xy[:, 1]
+    x1, y1 = np.roll(x0, -1), np.roll(y0, -1)
+    up = y0 > y1
+    x0, y0, x1, y1 = np.where(up, x1, x0), np.where(up, y1, y0), np.where(up, x0, x1), np.where(up, y0, y1)
+    first = np.clip(np.ceil(y0 - 0.5), top, bottom).astype(np.int64)  # row r is crossed where y0 <= r + 1/2 < y1
+    count = np.clip(np.ceil(y1 - 0.5), top, bottom).astype(np.int64) - first
+    edge = np.repeat(np.arange(len(xy)), count)
+    row = np.arange(len(edge)) - np.repeat(np.cumsum(count) - count, count) + first[edge]
+    x = x0[edge] + (row + 0.5 - y0[edge]) * ((x1 - x0)[edge] / (y1 - y0)[edge])
+    column = np.clip(np.ceil(x - 0.5), left, right).astype(np.int64)
+    toggles = np.zeros((bottom - top, right - left + 1), np.uint8)
+    np.add.at(toggles, (row - top, column - left), np.uint8(1))  # wraps at 256, which keeps what is odd
+    inside[top:bottom, left:right] |= (np.cumsum(toggles[:, :-1], axis=1, dtype=np.uint8) & 1).astype(bool)
+
+
+def _table(document: Any, name: str, path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    rows = document.get(name) if isinstance(document, dict) else None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise CorpusError(f"{path}: is no COCO file: it has no list `{name}` of objects")
+    return rows
+
+
+def _id(row: dict[str, Any], name: str, where: str, path: str | os.PathLike[str]) -> Id:
+    if type(id_ := row.get(name)) not in (int, str):
+        raise CorpusError(f"{path}: {where} has no {name}, a whole number or a text")
+    return id_  # pyright: ignore[reportReturnType] - it is one of these
