@@ -91,6 +91,15 @@ def mapillary_to_cityscapes(version: str) -> dict[str, str]:
     return {str(id_): known or "void" for id_, (_, known) in enumerate(_table(version))}
 
 
+def mapillary_names(version: str) -> tuple[str, ...]:
+    """Return the names of all labels of Mapillary Vistas ``"1.2"`` or ``"2.0"`` by label id, void ones too.
+
+    >>> len(mapillary_names("1.2")), len(mapillary_names("2.0"))
+    (66, 124)
+    """
+    return tuple(name for name, _ in _table(version))
+
+
 def _mapillary(version: str, void: Sequence[str]) -> Classes:
     names = [name for name, _ in _table(version)]
     kept = [id_ for id_, name in enumerate(names) if name not in void]
