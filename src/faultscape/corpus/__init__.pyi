@@ -1,4 +1,11 @@
 from .duplicates import Groups as Groups
 from .groups import cut_blocks as cut_blocks
 from .groups import group_names as group_names
+from .layouts.catalogue import LAYOUTS as LAYOUTS
+from .layouts.layout import Frame as Frame
+from .layouts.layout import Layout as Layout
+from .layouts.layout import find_frames as find_frames
+from .mixtures import Mixture as Mixture
+from .mixtures import draw as draw
+from .mixtures import mixture as mixture
 from .sources import find as find
