@@ -56,7 +56,7 @@ def write(frames: Sequence[Frame], out: str, variant: str) -> None:
     rows = []
     for frame in frames:
         truth = read(frame)
-        image = Path(out, frame.split, "images", frame.id).with_suffix(Path(frame.image).suffix)
+        image = Path(out, frame.split, "images", f"{frame.id}{Path(frame.image).suffix}")
         labels = Path(out, frame.split, f"labels-{variant}", f"{frame.id}.png")
         for path in (image, labels):
             path.parent.mkdir(parents=True, exist_ok=True)
