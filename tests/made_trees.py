@@ -146,9 +146,11 @@ def ade20k(root: Path) -> Splits:
         for name in names:
             image(base / "images" / split / f"{name}.jpg")
             labels(base / "annotations" / split / f"{name}.png", range(151))
+    image(base / "images" / "old" / "ADE_val_00000009.jpg")
+    image(root / "release_test" / "testing" / "ADE_test_00000001.jpg")
     text(base / "objectInfo150.txt", "Idx Ratio")
     text(base / "sceneCategories.txt", "ADE_train_00000001 airport_terminal")
-    return ids
+    return ids | {"test": ["ADE_test_00000001"]}
 
 
 def voc2012(root: Path) -> Splits:
@@ -199,7 +201,8 @@ def fs_static(root: Path) -> Splits:
         overlay = np.random.default_rng(place).integers(-255, 256, (HEIGHT, WIDTH, 3))
         np.savez_compressed(root / f"{id_}_rgb.npz", rgb=overlay)
         labels(root / f"{id_}_labels.png", (0, 1, 255))
-    labels(root / "0002_lindau_000000_000019_labels.png", (0, 1, 255))  # without overlay
+    labels(root / f"0002_{base}_labels.png", (0, 1, 255))  # without overlay
+    labels(root / "0003_lindau_000000_000019_labels.png", (0, 1, 255))  # without an image
     return {"validation": ids}
 
 

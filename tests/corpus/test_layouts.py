@@ -50,6 +50,20 @@ def test_the_34_label_ids_of_cityscapes_become_19_classes_and_void(root: Path) -
     np.testing.assert_array_equal(entry("cityscapes").read_truth(frame), np.vectorize(train_id)(written))
 
 
+def test_a_byte_of_255_is_the_licence_plate_and_void(root: Path) -> None:
+    made_trees.cityscapes(root)
+    frame = first("cityscapes", root, "val")
+    made_trees.labels(Path(frame.truth), (7, 255))
+    assert np.unique(entry("cityscapes").read_truth(frame)).tolist() == [0, 255]
+
+
+def test_instances_are_numbers_from_1000_on_in_cityscapes_and_from_1_less_the_border_in_voc(root: Path) -> None:
+    made_trees.cityscapes(root)
+    made_trees.voc2012(root)
+    for name, split, numbers in (("cityscapes", "val", [0, 24_000, 24_001, 26_000]), ("voc2012", "val", [0, 1, 2])):
+        assert np.unique(entry(name).read_instances(first(name, root, split))).tolist() == numbers
+
+
 def test_label_ids_go_before_train_ids_and_train_ids_are_read_where_they_are_alone(root: Path) -> None:
     made_trees.cityscapes(root)
     frame = first("cityscapes", root, "val")
@@ -389,3 +403,20 @@ def test_labels_of_bdd100k_are_read(data: Path) -> None:
         truth = entry("bdd100k").read_truth(Frame(path.stem, "", str(path)))
         with Image.open(path) as picture:
             np.testing.assert_array_equal(truth, np.asarray(picture))
+
+
+@pytest.mark.parametrize(
+    ("folder", "layout"),
+    [
+        ("fs_static", "fs-static"),
+        ("fs_lostfound_half", "fs-lost-and-found"),
+        ("smiyc_anomaly21", "road-anomaly21"),
+        ("smiyc_obstacle21", "road-obstacle21"),
+    ],
+)
+def test_real_anomaly_masks_are_read_as_they_are(folder: str, layout: str, data: Path) -> None:
+    paths = sorted((data / "anomaly" / folder / "masks").glob("*.png"))[:3]
+    assert len(paths) == 3
+    for path in paths:
+        with Image.open(path) as picture:
+            np.testing.assert_array_equal(entry(layout).read_truth(Frame(path.stem, "", str(path))), np.asarray(picture))

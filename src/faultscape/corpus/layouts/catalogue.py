@@ -82,7 +82,7 @@ LAYOUTS: tuple[Layout, ...] = (
     ),
     Layout(
         "ade20k", "ADE20K", ("training", "validation", "test"), "ade20k", "semantic", scenes.find_ade20k,
-        "images/{training,validation}/ADE_*.jpg with annotations/SPLIT/*.png of ADEChallengeData2016",
+        "images/{training,validation}/ADE_*.jpg with annotations/SPLIT/*.png of ADEChallengeData2016, and release_test/testing/*.jpg",
         "Zhou et al. 2017, the scene parsing benchmark", {"training": 20210, "validation": 2000}, "",
         "150 classes: label 0 is void; the full ADE20K with its part masks is another layout", read_semantic=_ids("ade20k", "ADE20K"),
     ),

@@ -16,12 +16,14 @@ _PREFIX = {"training": "ADE_train_", "validation": "ADE_val_", "test": "ADE_test
 
 
 def find_ade20k(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames images/SPLIT/*.jpg with annotations/SPLIT/*.png, or, of samples, images/ADE_train_*.jpg and ADE_val_*.jpg without folders of splits."""
-    root = base(root, "ADEChallengeData2016")
-    for path in files(root / "images", (".jpg", ".jpeg")):
-        folder = path.parent.relative_to(root / "images").as_posix()
+    """Yield the frames images/SPLIT/*.jpg with annotations/SPLIT/*.png; of samples images/ADE_train_*.jpg and ADE_val_*.jpg without folders of splits; of ``test`` release_test/testing/*.jpg."""
+    inner = base(root, "ADEChallengeData2016")
+    hidden = split == "test"
+    images = base(root, "release_test") / "testing" if hidden else inner / "images"
+    for path in files(images, (".jpg", ".jpeg")):
+        folder = path.parent.relative_to(images).as_posix()
         if path.name.startswith(_PREFIX[split]) and folder in (".", split):
-            truth = beside(root / "annotations" / folder, path.stem, (".png",)) if split != "test" else ""
+            truth = "" if hidden else beside(inner / "annotations" / folder, path.stem, (".png",))
             yield Frame(path.stem, str(path), truth, split=split, role=ROLES[split])
 
 
