@@ -280,7 +280,7 @@ def test_anomaly_masks_with_three_equal_channels_are_read_and_those_in_colour_ar
     Image.fromarray(np.dstack([grey] * 3)).save(frame.truth)
     np.testing.assert_array_equal(entry("road-anomaly21").read_truth(frame), before)
     made_trees.image(Path(frame.truth))
-    with pytest.raises(LabelMapError, match="picture in colour"):
+    with pytest.raises(LabelMapError, match="image in colour"):
         entry("road-anomaly21").read_truth(frame)
 
 
@@ -375,7 +375,7 @@ def test_the_sample_of_ade20k_is_read_without_folders_of_splits(data: Path) -> N
             np.testing.assert_array_equal(layout.read_truth(frame), np.asarray(picture))
 
 
-def test_the_sample_of_voc_has_1464_training_masks_and_five_photos(data: Path) -> None:
+def test_the_sample_of_voc_has_1464_training_masks_and_five_images(data: Path) -> None:
     layout = entry("voc2012")
     found = find_frames(layout, data / "voc2012", "with_images")
     assert len(found) == 5

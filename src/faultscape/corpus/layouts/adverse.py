@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from faultscape.corpus.layouts.layout import ROLES, Frame
-from faultscape.corpus.layouts.trees import PICTURES, branch, files, first_file, inside, lines, without
+from faultscape.corpus.layouts.trees import IMAGES, branch, files, first_file, inside, lines, without
 
 CONDITIONS = ("fog", "night", "rain", "snow")
 
@@ -22,7 +22,7 @@ def find_foggy_driving(root: Path, split: str) -> Iterator[Frame]:
         labels = branch(root, kind)
         if folder is None or split not in (part, "all"):
             continue
-        for path in files(folder / part, tuple(f"_leftImg8bit{ending}" for ending in PICTURES)):
+        for path in files(folder / part, tuple(f"_leftImg8bit{ending}" for ending in IMAGES)):
             stem = without(path.name, "_leftImg8bit")
             at = labels / part / path.parent.name if labels else None
             names = (f"{stem}_{kind}_{ids}.png" for ids in ("labelIds", "labelTrainIds"))

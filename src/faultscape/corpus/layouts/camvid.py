@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from faultscape.corpus.layouts.layout import ROLES, Frame
-from faultscape.corpus.layouts.trees import PICTURES, base, beside, branch, files, inside, lines
+from faultscape.corpus.layouts.trees import IMAGES, base, beside, branch, files, inside, lines
 
 
 def find_camvid(root: Path, split: str) -> Iterator[Frame]:
@@ -32,7 +32,7 @@ def find_camvid(root: Path, split: str) -> Iterator[Frame]:
 def find_original(root: Path, split: str) -> Iterator[Frame]:
     """Yield all frames of the original: 701_StillsRaw_full/*.png with LabeledApproved_full/*_L.png; it has no official split."""
     folder, labels = branch(root, "701_StillsRaw_full"), branch(root, "LabeledApproved_full")
-    for path in files(folder, PICTURES) if folder else ():
+    for path in files(folder, IMAGES) if folder else ():
         truth = beside(labels, f"{path.stem}_L", (".png",)) if labels else ""
         yield Frame(path.stem, str(path), truth, group=path.stem.partition("_")[0], split=split)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from faultscape.corpus.layouts.layout import ROLES, Frame
-from faultscape.corpus.layouts.trees import PICTURES, beside, branch, files, first_file, without
+from faultscape.corpus.layouts.trees import IMAGES, beside, branch, files, first_file, without
 
 VAL_CITIES = frozenset(("frankfurt", "lindau", "munster"))
 _NAME = re.compile(r"(?P<id>(?P<city>[^/]+?)_\d{6}_\d{6})(_leftImg8bit)?\.(png|jpg|jpeg|webp)$")
@@ -53,7 +53,7 @@ def find_cityscapes(root: Path, split: str) -> Iterator[Frame]:
     folder = branch(root, "leftImg8bit")
     kind = "gtCoarse" if split == "train_extra" else "gtFine"
     tree = city_tree(root, kind)
-    for path in files(folder / split, tuple(f"_leftImg8bit{ending}" for ending in PICTURES)) if folder else ():
+    for path in files(folder / split, tuple(f"_leftImg8bit{ending}" for ending in IMAGES)) if folder else ():
         id_ = f"{path.parent.name}/{without(path.name, '_leftImg8bit')}"
         yield tree.frame(id_, split, str(path), kind)
 

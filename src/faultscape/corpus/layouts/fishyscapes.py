@@ -18,7 +18,7 @@ import numpy as np
 
 from faultscape.corpus.layouts.layout import Frame
 from faultscape.corpus.layouts.masks import translate
-from faultscape.corpus.layouts.trees import PICTURES, branch, files
+from faultscape.corpus.layouts.trees import IMAGES, branch, files
 from faultscape.errors import ImageError
 from faultscape.formats.guard import decoding, read_bytes
 from faultscape.formats.pictures import read_rgb
@@ -59,7 +59,7 @@ def _bases(root: Path, names: tuple[str, ...], splits: tuple[str, ...]) -> dict[
     for folder in around:
         images = folder / "leftImg8bit" if folder == root.parent else branch(folder, "leftImg8bit")
         for part in [images / split for split in splits] if images else ():
-            for path in files(part, tuple(f"_leftImg8bit{ending}" for ending in PICTURES)):
+            for path in files(part, tuple(f"_leftImg8bit{ending}" for ending in IMAGES)):
                 found.setdefault(path.name.rpartition("_leftImg8bit")[0], str(path))
     return found
 

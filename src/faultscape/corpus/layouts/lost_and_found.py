@@ -16,7 +16,7 @@ import numpy as np
 from faultscape.corpus.layouts.cityscapes import city_tree
 from faultscape.corpus.layouts.layout import Frame
 from faultscape.corpus.layouts.masks import VOID, as_is
-from faultscape.corpus.layouts.trees import PICTURES, branch, files, without
+from faultscape.corpus.layouts.trees import IMAGES, branch, files, without
 
 FREE_SPACE = 1
 NAME = re.compile(r"(?P<location>.+)_(?P<sequence>\d{6})_(?P<frame>\d{6})")
@@ -26,7 +26,7 @@ def find_lost_and_found(root: Path, split: str) -> Iterator[Frame]:
     """Yield the frames leftImg8bit/SPLIT/LOCATION/*_leftImg8bit.png with gtCoarse/SPLIT/LOCATION/*_gtCoarse_labelIds.png."""
     folder = branch(root, "leftImg8bit")
     tree = city_tree(root, "gtCoarse")
-    for path in files(folder / split, tuple(f"_leftImg8bit{ending}" for ending in PICTURES)) if folder else ():
+    for path in files(folder / split, tuple(f"_leftImg8bit{ending}" for ending in IMAGES)) if folder else ():
         stem = without(path.name, "_leftImg8bit")
         frame = tree.frame(f"{path.parent.name}/{stem}", split, str(path), "gtCoarse")
         labels = frame.truth if frame.truth.endswith("_labelIds.png") else ""  # train ids do not tell one object from another

@@ -76,7 +76,7 @@ def choose(
     dropped = between = empty = 0
     for (place, _), members in sorted(sequences.items()):
         members.sort(key=lambda frame: _parts(frame)[2])
-        present = {frame.id: frozenset(np.unique(labels(frame)).tolist()) for frame in members}
+        present = {frame.id: frozenset(np.flatnonzero(np.bincount(labels(frame).ravel())).tolist()) for frame in members}
         if any(not ids.isdisjoint(known) for ids in present.values()):
             dropped += len(members)
             continue

@@ -130,9 +130,7 @@ def _grey(path: str | os.PathLike[str]) -> np.ndarray:
     with decoding(path, LabelMapError):
         values = np.asarray(open_picture(data, path, LabelMapError, lossless="changes label values").convert("RGB"))
     if not (values == values[..., :1]).all():
-        raise LabelMapError(
-            f"{path}: is a picture in colour; expected label values: take the file of ids, not the one of colours"
-        )
+        raise LabelMapError(f"{path}: is an image in colour; expected label values: take the file of ids, not the one of colours")
     return np.ascontiguousarray(values[..., 0])
 
 

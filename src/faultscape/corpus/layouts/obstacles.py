@@ -15,7 +15,7 @@ import numpy as np
 
 from faultscape.corpus.layouts.layout import ROLES, Frame
 from faultscape.corpus.layouts.masks import VOID, translate
-from faultscape.corpus.layouts.trees import PICTURES, base, beside, branch, files, first_file, inside
+from faultscape.corpus.layouts.trees import IMAGES, base, beside, branch, files, first_file, inside
 from faultscape.errors import CorpusError
 
 ROAD_ANOMALY = {0: 0, 1: 0, 2: 1, 255: 255}
@@ -77,7 +77,7 @@ def find_streethazards(root: Path, split: str) -> Iterator[Frame]:
     folder = root / part if (root / part / "images").is_dir() else root
     if not (folder / "images" / split).is_dir():
         folder = branch(root, part) or folder
-    for path in files(folder / "images" / split, PICTURES):
+    for path in files(folder / "images" / split, IMAGES):
         below = path.relative_to(folder / "images" / split)
         truth = beside(folder / "annotations" / split / below.parent, path.stem, (".png",))
         id_ = below.with_suffix("").as_posix()

@@ -14,7 +14,7 @@ import numpy as np
 
 from faultscape.corpus.layouts.layout import ROLES, Frame
 from faultscape.corpus.layouts.masks import cityscapes_meaning, translate
-from faultscape.corpus.layouts.trees import PICTURES, base, beside, files
+from faultscape.corpus.layouts.trees import IMAGES, base, beside, files
 from faultscape.errors import LabelMapError
 from faultscape.formats.label_maps import read_map
 
@@ -25,7 +25,7 @@ _THINGS = ("animal--", "human--", "object--vehicle--")
 def find_wilddash1(root: Path, split: str) -> Iterator[Frame]:
     """Yield the frames *_100000.png that have *_100000_labelIds.png beside them, in the root or in wd_val_01/."""
     root = base(root, "wd_val_01")
-    for path in files(root, tuple(f"_100000{ending}" for ending in PICTURES)):
+    for path in files(root, tuple(f"_100000{ending}" for ending in IMAGES)):
         truth = beside(path.parent, f"{path.stem}_labelIds", (".png",))
         if truth:
             yield Frame(

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from faultscape.errors import CorpusError
 
-PICTURES = (".png", ".jpg", ".jpeg", ".webp")
+IMAGES = (".png", ".jpg", ".jpeg", ".webp")
 
 
-def files(folder: Path, endings: str | tuple[str, ...] = PICTURES) -> Iterator[Path]:
+def files(folder: Path, endings: str | tuple[str, ...] = IMAGES) -> Iterator[Path]:
     """Yield all files below a folder whose names end so, in small letters or not, by their paths; none where there is no such folder."""
     wanted = (endings,) if isinstance(endings, str) else endings
     seen: set[str] = set()
@@ -50,7 +50,7 @@ def first_file(paths: Iterable[Path]) -> str:
     return next((str(path) for path in paths if path.is_file()), "")
 
 
-def beside(path: Path, stem: str, endings: Iterable[str] = PICTURES) -> str:
+def beside(path: Path, stem: str, endings: Iterable[str] = IMAGES) -> str:
     """Return the file ``path/stem`` with one of these endings, '' where there is none."""
     return first_file(path / f"{stem}{ending}" for ending in endings)
 
