@@ -77,7 +77,7 @@ LAYOUTS: tuple[Layout, ...] = (
         "acdc", "ACDC", ("train", "val", "test"), "cityscapes", "semantic", adverse.find_acdc,
         "rgb_anon/{fog,night,rain,snow}/SPLIT/SEQUENCE/*_rgb_anon.png with gt/CONDITION/SPLIT/SEQUENCE/*_gt_labelIds.png",
         "Sakaridis et al. 2021", {"train": 1600, "val": 406, "test": 2000}, "condition and sequence",
-        "counts are from memory of the paper, not from the set; masks of invalid regions (gt_invIds) and reference images are not read",
+        "its documented numbers are quoted from others, not from its own site; masks of invalid regions (gt_invIds) and reference images are not read",
         read_semantic=_labels("ACDC"),
     ),
     Layout(
@@ -148,18 +148,18 @@ LAYOUTS: tuple[Layout, ...] = (
         "streethazards", "StreetHazards", ("training", "validation", "test"), "streethazards", "semantic", obstacles.find_streethazards,
         "train/images/{training,validation}/TOWN/*.png and test/images/test/TOWN/*.png with annotations/ beside images/",
         "Hendrycks et al. 2019", {"training": 5125, "validation": 1031, "test": 1500}, "town",
-        "label 14 is the anomaly (void as a class), 1 the background, which counts as known; counts are the paper's",
+        "label 14 is the anomaly (void as a class), 1 the background, which counts as known; its documented numbers are quoted from others, not from its own site",
         read_semantic=_ids("streethazards", "StreetHazards"), read_anomaly=obstacles.read_streethazards,
     ),
     Layout(
         "wilddash1", "WildDash 1", ("val",), "cityscapes", "semantic", road_views.find_wilddash1,
         "wd_val_01/*_100000.png with *_100000_labelIds.png beside them", "Zendel et al. 2018, wilddash.cc", {"val": 70}, "",
-        "labels of the benchmark images are hidden", read_semantic=_labels("WildDash 1"), read_instances=masks.cityscapes_instances,
+        "labels of the benchmark images are hidden; its documented numbers are quoted from others, not from its own site", read_semantic=_labels("WildDash 1"), read_instances=masks.cityscapes_instances,
     ),
     Layout(
         "wilddash2", "WildDash 2", ("all",), "cityscapes", "semantic", road_views.find_wilddash2, "images/*.jpg with labels/*.png of wd_public_02",
         "Zendel et al. 2022, wilddash.cc", {"all": 4256}, "",
-        "labels 34-38 (pick-up, van, billboard, street light, road marking) as its authors map them to Cityscapes; the public part has no official split; the instance files are not read",
+        "labels 34-38 (pick-up, van, billboard, street light, road marking) as its authors map them to Cityscapes; the public part has no official split; the instance files are not read; its documented numbers are quoted from others, not from its own site",
         read_semantic=road_views.read_wilddash2,
     ),
     Layout(
