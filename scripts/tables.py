@@ -84,9 +84,9 @@ def layout_rows() -> Rows:
 
 
 def tree_rows() -> Rows:
-    """Where the files of a data set lie, and what is particular about them."""
-    rows = [("layout", "tree", "to know")]
-    return rows + [(f"`{layout.name}`", f"`{layout.expected}`", layout.notes) for layout in LAYOUTS]
+    """Where the files of a data set lie, what is particular about them, and under which terms they are handed out."""
+    rows = [("layout", "tree", "to know", "terms")]
+    return rows + [(f"`{layout.name}`", f"`{layout.expected}`", layout.notes, layout.terms) for layout in LAYOUTS]
 
 
 def tasks(of: Iterable[str]) -> str:

@@ -210,4 +210,4 @@ def test_an_entry_is_complete(layout: Layout) -> None:
     assert layout.expected
     assert (layout.classes == "") == (layout.read_semantic is None)
     assert layout.truth_kinds
-    assert "|" not in layout.expected + layout.notes  # of a row of the documentation's table
+    assert "|" not in layout.expected + layout.notes + layout.terms  # of a row of the documentation's table

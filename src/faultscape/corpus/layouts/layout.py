@@ -58,7 +58,8 @@ class Layout:
     ``splits`` are the names that the data set itself uses; with ``lists`` the name of any list file that lies beside the official ones is a split too.
     ``classes`` names a built-in class list ('' where there are anomaly masks alone); ``truth_kind`` is the kind that the data set is used for. ``find``
     returns the frames of a split in any order, none where the folder is not as ``expected`` says. ``grouping`` says what a group is ('' where every image stands
-    alone). ``to_cityscapes`` is {label id: class of Cityscapes or void} where the classes are others. ``notes`` say quirks, and what is not verified.
+    alone). ``to_cityscapes`` is {label id: class of Cityscapes or void} where the classes are others. ``notes`` say quirks, and what is not verified, ``terms`` under which the
+    data set is handed out, as far as we know: its own site counts.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Layout:
     counts: Mapping[str, int] = field(default_factory=dict)
     grouping: str = ""
     notes: str = ""
+    terms: str = ""
     lists: bool = False
     read_semantic: Read | None = None
     read_anomaly: Read | None = None
