@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from faultscape.corpus.layouts.catalogue import LAYOUTS
 from faultscape.labelling.catalogue import FORMATS
 from faultscape.metrics.catalogue import GROUPS, METRICS
 from faultscape.metrics.definitions import Definitions
@@ -69,6 +70,25 @@ def kept_rows() -> Rows:
     return rows + [(", ".join(f"`{word}`" for word in entry.written), entry.form) for entry in KEPT]
 
 
+def layout_rows() -> Rows:
+    """Which data sets are read as they are handed out."""
+    rows = [("layout", "data set", "splits (documented images)", "classes", "truth", "a group is", "source")]
+    for layout in LAYOUTS:
+        numbers = [f"{split} ({layout.counts[split]:,})" if split in layout.counts else split for split in layout.splits]
+        classes = f"`{layout.classes}`" if layout.classes else ""
+        truth = ", ".join(
+            [*layout.truth_kinds, *(["instances"] if layout.read_instances else []), *(["depth"] if layout.read_depth else [])]
+        )
+        rows.append((f"`{layout.name}`", layout.title, ", ".join(numbers), classes, truth, layout.grouping, layout.source))
+    return rows
+
+
+def tree_rows() -> Rows:
+    """Where the files of a data set lie, what is particular about them, and under which terms they are handed out."""
+    rows = [("layout", "tree", "to know", "terms")]
+    return rows + [(f"`{layout.name}`", f"`{layout.expected}`", layout.notes, layout.terms) for layout in LAYOUTS]
+
+
 def tasks(of: Iterable[str]) -> str:
     """Return what the tasks are of, in words."""
     return ", ".join(TASKS[task] for task in of)
@@ -81,6 +101,8 @@ TABLES: Mapping[str, Callable[[], Rows]] = {
     "FORMATS": format_rows,
     "SOURCES": source_rows,
     "KEPT": kept_rows,
+    "LAYOUTS": layout_rows,
+    "TREES": tree_rows,
 }
 
 

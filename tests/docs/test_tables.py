@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from faultscape.corpus.layouts.catalogue import LAYOUTS
 from faultscape.labelling.catalogue import FORMATS
 from faultscape.metrics.catalogue import METRICS
 from faultscape.prediction.catalogue import SOURCES
@@ -39,6 +40,7 @@ def test_every_table_of_a_page_is_what_the_catalogues_say(path: Path) -> None:
         ("FORMATS", FORMATS),
         ("SOURCES", SOURCES),
         ("KEPT", KEPT),
+        ("LAYOUTS", LAYOUTS),
     ],
 )
 def test_the_page_of_catalogues_has_a_row_for_every_entry(catalogue: str, entries: tuple[object, ...]) -> None:

@@ -1,4 +1,4 @@
-"""The class lists that come with Faultscape: CamVid, PASCAL VOC, Cityscapes, ADE20k, and for classifiers ImageNet-1k.
+"""The class lists that come with Faultscape: CamVid, PASCAL VOC, Cityscapes, ADE20k, those of other road scenes, and for classifiers ImageNet-1k.
 
 Conventions: ids are the pixel values that the data sets' own masks hold. Names and ids are facts of the data sets; parent groups of VOC
 are S0 Table 1, those of Cityscapes its categories. ADE20k's colours are made here, since the data set fixes none in its masks.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from faultscape.classes.imagenet1k import imagenet_classes
+from faultscape.classes.road_scenes import camvid32, lost_and_found, mapillary_v12, mapillary_v20, streethazards
 from faultscape.nouns import Classes
 
 _CAMVID = """
@@ -104,7 +105,12 @@ def imagenet1k() -> Classes:
 BUILT_IN: dict[str, Callable[[], Classes]] = {
     "ade20k": ade20k,
     "camvid": camvid,
+    "camvid32": camvid32,
     "cityscapes": cityscapes,
     "imagenet1k": imagenet1k,
+    "lost-and-found": lost_and_found,
+    "mapillary-1.2": mapillary_v12,
+    "mapillary-2.0": mapillary_v20,
+    "streethazards": streethazards,
     "voc": voc,
 }

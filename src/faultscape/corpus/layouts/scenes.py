@@ -1,0 +1,45 @@
+"""Scenes of all kinds: ADE20K as the scene parsing benchmark hands it out (150 classes), PASCAL VOC 2012.
+
+Conventions: an image that a list names and that is not there is left out: samples work. Images of both sets stand alone.
+Sources: Zhou et al. 2017; Everingham et al. 2010.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from faultscape.corpus.layouts.layout import ROLES, Frame
+from faultscape.corpus.layouts.trees import base, beside, files, inside, lines, without
+
+_PREFIX = {"training": "ADE_train_", "validation": "ADE_val_", "test": "ADE_test_"}
+
+
+def find_ade20k(root: Path, split: str) -> Iterator[Frame]:
+    """Yield the frames images/SPLIT/*.jpg with annotations/SPLIT/*.png; of samples images/ADE_train_*.jpg and ADE_val_*.jpg without folders of splits; of ``test`` release_test/testing/*.jpg."""
+    inner = base(root, "ADEChallengeData2016")
+    hidden = split == "test"
+    images = base(root, "release_test") / "testing" if hidden else inner / "images"
+    for path in files(images, (".jpg", ".jpeg")):
+        folder = path.parent.relative_to(images).as_posix()
+        if path.name.startswith(_PREFIX[split]) and folder in (".", split):
+            truth = "" if hidden else beside(inner / "annotations" / folder, path.stem, (".png",))
+            yield Frame(path.stem, str(path), truth, split=split, role=ROLES[split])
+
+
+def find_voc(root: Path, split: str) -> Iterator[Frame]:
+    """Yield the frames that ImageSets/Segmentation/SPLIT.txt names: JPEGImages/ID.jpg, SegmentationClass/ID.png, SegmentationObject/ID.png."""
+    root = next((inner for inner in (root / "VOCdevkit" / "VOC2012", root / "VOC2012") if inner.is_dir()), root)
+    for line in lines(root / "ImageSets" / "Segmentation" / f"{split}.txt"):
+        id_ = without(line) if line.lower().endswith(".jpg") else line
+        image = inside(root / "JPEGImages", f"{id_}.jpg")
+        if image.is_file():
+            truth = beside(root / "SegmentationClass", id_, (".png",))
+            yield Frame(
+                id_,
+                str(image),
+                truth,
+                beside(root / "SegmentationObject", id_, (".png",)),
+                split=split,
+                role=ROLES.get(split, "pool"),
+            )
