@@ -15,7 +15,6 @@ from faultscape.errors import ImageError
 from faultscape.stressors.anomaly_labels import ANOMALY, KNOWN, count_labels, labels_of_base
 from faultscape.stressors.blend_plans import BlendPlan
 from faultscape.stressors.blend_steps.catalogue import FrameFacts, steps_of
-from faultscape.stressors.blend_steps.histogram import channel_counts
 from faultscape.stressors.blend_steps.layer import GREY, WHITE, WHOLE, Layer, layer_of
 from faultscape.stressors.blend_steps.motion import longest_motion
 from faultscape.stressors.fog import add_fog
@@ -73,7 +72,7 @@ def blend(
         )
     labels = labels_of_base(void, (plan.height, plan.width))
     image = base.copy()
-    frame = FrameFacts(channel_counts(base), plan.focus)
+    frame = FrameFacts(image, plan.focus)
     values = []
     for number, (cutout, placement) in enumerate(placed):
         layer = layer_of(cutout, image, placement.box, flip=placement.flip, margin=_margin(placement, base.shape[:2]))
@@ -87,10 +86,10 @@ def blend(
 
 
 def _margin(placement: Placement, shape: tuple[int, ...]) -> int:
-    """Return how far beyond its box an object may reach: blurs add up, and glow goes on from there."""
+    """Return how far beyond its box an object's blurs may reach; glow goes on from there."""
     blurs = int(3 * placement.smooth + 0.5) + int(3 * placement.depth + 0.5)
     moved = longest_motion((shape[0], shape[1]), placement.motion) if placement.motion else 0
-    return 2 + blurs + moved + (int(3 * placement.glow_width) + 4 if placement.glow else 0)
+    return 2 + blurs + moved
 
 
 def _compose(image: np.ndarray, labels: np.ndarray, layer: Layer, label: int) -> None:

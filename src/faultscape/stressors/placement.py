@@ -58,7 +58,7 @@ class Placement:
     x, y, width, height, flip
         Its box in the frame, and whether it is mirrored.
     smooth, brightness, histogram, motion, depth, noise, glow, glow_width
-        Sigma of alpha's border in pixels; the share of the way to the covered pixels' brightness and to the frame's histogram; motion blur as a share of the distance
+        Sigma of alpha's border in pixels; the share of the way to the covered pixels' brightness and to their histogram; motion blur as a share of the distance
         from the focus; sigma of the depth blur in pixels; factor of the noise; strength of the glow and its sigma in pixels.
     noise_start
         Where the stream of the noise begins.

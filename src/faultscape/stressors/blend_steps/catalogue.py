@@ -18,7 +18,7 @@ from faultscape.stressors.blend_steps.brightness import match_brightness
 from faultscape.stressors.blend_steps.depth import blur_depth
 from faultscape.stressors.blend_steps.glow import add_glow
 from faultscape.stressors.blend_steps.histogram import match_histogram
-from faultscape.stressors.blend_steps.layer import Layer
+from faultscape.stressors.blend_steps.layer import Layer, widened
 from faultscape.stressors.blend_steps.motion import blur_motion
 from faultscape.stressors.blend_steps.noise import add_colour_noise
 from faultscape.stressors.placement import Placement
@@ -28,9 +28,9 @@ BlendPreset = Literal["fishyscapes-v1", "fishyscapes-v2", "fishyscapes-v3"]
 
 @dataclass(frozen=True, eq=False)
 class FrameFacts:
-    """What steps take of the whole frame: how often each value stands in each channel (3, 256), and the focus (x, y) of its motion."""
+    """What steps take of the whole frame: the image (H, W, 3) so far, and the focus (x, y) of its motion."""
 
-    counts: np.ndarray
+    image: np.ndarray
     focus: tuple[int, int]
 
 
@@ -46,6 +46,11 @@ class BlendStep:
     value: str
 
 
+def _glow(layer: Layer, frame: FrameFacts, at: Placement) -> tuple[Layer, float]:
+    """Light goes farther than blurs do, so the layer is widened first."""
+    return add_glow(widened(layer, frame.image, int(3 * at.glow_width) + 4), at.glow_width, at.glow)
+
+
 _ALL: frozenset[BlendPreset] = frozenset(["fishyscapes-v1", "fishyscapes-v2", "fishyscapes-v3"])
 _LATER: frozenset[BlendPreset] = frozenset(["fishyscapes-v2", "fishyscapes-v3"])
 
@@ -54,13 +59,13 @@ BLEND_STEPS: tuple[BlendStep, ...] = (
     BlendStep("alpha", "a hard mask gets a smooth border", _ALL, True, lambda layer, _, at: smooth_alpha(layer, at.smooth), "sigma, pixels"),
     BlendStep("brightness", "mean brightness moves towards that of the covered pixels", _ALL, True, lambda layer, _, at: match_brightness(layer, at.brightness), "factor"),
     BlendStep(
-        "histogram", "channels move towards the frame's distribution", _LATER, False,
-        lambda layer, frame, at: match_histogram(layer, frame.counts, at.histogram), "mean change, grey levels",
+        "histogram", "channels move towards the distribution of the frame under the object", _LATER, False,
+        lambda layer, _, at: match_histogram(layer, at.histogram), "mean change, grey levels",
     ),
     BlendStep("motion", "radial blur of the camera's motion", _LATER, True, lambda layer, frame, at: blur_motion(layer, frame.focus, at.motion), "longest, pixels"),
     BlendStep("depth", "what stands far away is less sharp", _LATER, True, lambda layer, _, at: blur_depth(layer, at.depth), "sigma, pixels"),
     BlendStep("noise", "as noisy as the frame", _ALL, True, lambda layer, _, at: add_colour_noise(layer, at.noise_start, at.noise), "sigma, grey levels"),
-    BlendStep("glow", "overexposed pixels shed light over the border", _LATER, True, lambda layer, _, at: add_glow(layer, at.glow_width, at.glow), "most, grey levels"),
+    BlendStep("glow", "overexposed pixels shed light over the border", _LATER, True, _glow, "most, grey levels"),
 )
 # fmt: on
 

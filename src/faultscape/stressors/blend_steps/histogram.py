@@ -1,7 +1,8 @@
 """Step 3, inverse colour histogram: the object's channels move towards the distribution of the frame's.
 
-Conventions: each channel by itself; the object's histogram is weighted by alpha, the frame's is that of the whole image.
-Source: Blum et al. 2021 (S4) 3.1, third step; the strength is ours.
+Conventions: each channel by itself; the object's histogram is weighted by alpha, the frame's is that of the part under the object. The whole image's, which a sky and shadows stretch, made objects
+easier to find than without the step (docs/guides/blending.md).
+Source: Blum et al. 2021 (S4) 3.1, third step; the strength and the part are ours.
 """
 
 from __future__ import annotations
@@ -16,15 +17,18 @@ from faultscape.stressors.blend_steps.layer import GREY, WHITE, WHOLE, Layer
 _SPREAD = 16  # grey levels to each side, over which an object's histogram is smoothed
 
 
-def match_histogram(layer: Layer, counts: np.ndarray, strength: float) -> tuple[Layer, float]:
+def match_histogram(layer: Layer, strength: float, counts: np.ndarray | None = None) -> tuple[Layer, float]:
     """Return the layer with each channel moved ``strength`` (0..1) of the way to the frame's distribution, and the mean change in grey levels.
 
-    v -> v + strength (F'^-1(F(v)) - v), of the object's cumulated histogram F and the frame's F', whose ``counts`` (3, 256) are those of `channel_counts`.
+    v -> v + strength (F'^-1(F(v)) - v), of the object's cumulated histogram F and the frame's F', whose ``counts`` (3, 256) are those of `channel_counts` of
+    the layer's window where none are given.
 
-    >>> layer = Layer(np.full((1, 1, 3), 25600, np.int32), np.array([[4096]], np.int32), (0, 0), np.zeros((1, 1, 3), np.uint8), (1, 1))
-    >>> match_histogram(layer, channel_counts(np.full((2, 2, 3), 200, np.uint8)), 1.0)[0].colour.tolist()
+    >>> layer = Layer(np.full((1, 1, 3), 25600, np.int32), np.array([[4096]], np.int32), (0, 0), np.full((1, 1, 3), 200, np.uint8), (1, 1))
+    >>> match_histogram(layer, 1.0)[0].colour.tolist()
     [[[51200, 51200, 51200]]]
     """
+    if counts is None:
+        counts = channel_counts(layer.window)
     colour = layer.colour.copy()
     share, inside = round(strength * WHOLE), layer.alpha > 0
     weight = layer.alpha[inside]

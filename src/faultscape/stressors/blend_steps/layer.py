@@ -64,6 +64,16 @@ def window_of(base: np.ndarray, box: tuple[int, int, int, int]) -> np.ndarray:
     return base[rows[:, None], columns]
 
 
+def widened(layer: Layer, image: np.ndarray, margin: int) -> Layer:
+    """Return the layer with a wider transparent margin, over a frame (H, W, 3)."""
+    x, y = layer.corner[0] - margin, layer.corner[1] - margin
+    height, width = (side + 2 * margin for side in layer.alpha.shape)
+    colour = np.pad(layer.colour, ((margin, margin), (margin, margin), (0, 0)))
+    return replace(
+        layer, colour=colour, alpha=np.pad(layer.alpha, margin), corner=(x, y), window=window_of(image, (x, y, width, height))
+    )
+
+
 def planes_of(layer: Layer) -> np.ndarray:
     """Return (h, w, 4) int32: colour times alpha, and alpha."""
     planes = np.empty((*layer.alpha.shape, 4), np.int32)

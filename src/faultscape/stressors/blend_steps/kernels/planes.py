@@ -18,23 +18,25 @@ _HALF, _SHIFT = 1 << 11, 12
 def blur(planes: np.ndarray, weights: np.ndarray, lines: np.ndarray, out: np.ndarray) -> None:
     """Fill ``out`` with the planes weighted along rows, then along columns; ``lines`` (h, w, k) is room for the first."""
     height, width, count = planes.shape
-    radius = len(weights) // 2
+    radius, row = len(weights) // 2, width * count
+    source, middle, target = planes.reshape(height, row), lines.reshape(height, row), out.reshape(height, row)
+    totals = np.empty(row, np.int64)
     for y in range(height):
-        for x in range(width):
-            first, last = max(0, x - radius), min(width - 1, x + radius)
-            for c in range(count):
-                total = np.int64(_HALF)
-                for k in range(first, last + 1):
-                    total += np.int64(planes[y, k, c]) * weights[k - x + radius]
-                lines[y, x, c] = total >> _SHIFT
+        totals[:] = _HALF
+        for k in range(len(weights)):
+            step, weight = (k - radius) * count, np.int64(weights[k])
+            for i in range(max(0, -step), min(row, row - step)):
+                totals[i] += np.int64(source[y, i + step]) * weight
+        for i in range(row):
+            middle[y, i] = totals[i] >> _SHIFT
     for y in range(height):
-        first, last = max(0, y - radius), min(height - 1, y + radius)
-        for x in range(width):
-            for c in range(count):
-                total = np.int64(_HALF)
-                for k in range(first, last + 1):
-                    total += np.int64(lines[k, x, c]) * weights[k - y + radius]
-                out[y, x, c] = total >> _SHIFT
+        totals[:] = _HALF
+        for k in range(max(0, y - radius), min(height, y + radius + 1)):
+            weight = np.int64(weights[k - y + radius])
+            for i in range(row):
+                totals[i] += np.int64(middle[k, i]) * weight
+        for i in range(row):
+            target[y, i] = totals[i] >> _SHIFT
 
 
 @jit
@@ -50,13 +52,17 @@ def resample(
                 for k in range(weights_x.shape[1]):
                     total += np.int64(planes[y, first_x[x] + k, c]) * weights_x[x, k]
                 lines[y, x, c] = total >> _SHIFT
+    row = lines.shape[1] * count
+    middle, target = lines.reshape(height, row), out.reshape(out.shape[0], row)
+    totals = np.empty(row, np.int64)
     for y in range(out.shape[0]):
-        for x in range(out.shape[1]):
-            for c in range(count):
-                total = np.int64(_HALF)
-                for k in range(weights_y.shape[1]):
-                    total += np.int64(lines[first_y[y] + k, x, c]) * weights_y[y, k]
-                out[y, x, c] = total >> _SHIFT
+        totals[:] = _HALF
+        for k in range(weights_y.shape[1]):
+            weight = np.int64(weights_y[y, k])
+            for i in range(row):
+                totals[i] += np.int64(middle[first_y[y] + k, i]) * weight
+        for i in range(row):
+            target[y, i] = totals[i] >> _SHIFT
 
 
 @jit
