@@ -30,7 +30,7 @@ GOLDEN = {
     "brightness": "c27a31f9 a1345c33 44094bc4 e733e1d0",
     "contrast": "92a688ed 78472dcd 1551a72e 02b3c134",
     "elastic_transform": "bc5d5ec4 9d9049ac aa4198af 96de130e",
-    "pixelate": "8627dafe 3475f579 8746e394 7151df7b",
+    "pixelate": "23e171b5 df3486fc 8caa1fad d311170f",
     "jpeg_compression": "ad443efb f8060076 4b36158f 7ac7ee26",
     "speckle_noise": "51634642 0bf17f7f f958add8 5e3267f7",
     "gaussian_blur": "fc13375d 4727c91c b4955c0f f309946e",

@@ -70,12 +70,15 @@ def gather(pixels: np.ndarray, order: np.ndarray) -> np.ndarray:
 
 
 def blocks(rows: np.ndarray, channels: int, down: np.ndarray, right: np.ndarray, up: np.ndarray, across: np.ndarray, out: np.ndarray) -> None:
-    """Write to ``out`` at each pixel the rounded mean of its block."""
+    """Write to ``out`` at each pixel the mean of its block, rounded along rows and then along columns."""
     high, wide = rows.shape
     image = rows.astype(np.int64).reshape(high, -1, channels)
-    sums = np.pad(image, ((1, 0), (1, 0), (0, 0))).cumsum(axis=0).cumsum(axis=1)
-    rows_of = sums[down[1]] - sums[down[0]]
-    total = rows_of[:, right[1]] - rows_of[:, right[0]]
-    count = ((down[1] - down[0])[:, None] * (right[1] - right[0]))[..., None]
-    means = (2 * total + count) // (2 * count)
+    means = _means(_means(image.transpose(1, 0, 2), right).transpose(1, 0, 2), down)
     out[...] = means[up][:, across].reshape(high, wide)
+
+
+def _means(image: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Return the rounded means of runs of rows."""
+    sums = np.pad(image, ((1, 0), (0, 0), (0, 0))).cumsum(axis=0)
+    first, past, inverse = edges
+    return ((2 * (sums[past] - sums[first]) + (past - first)[:, None, None]) * inverse[:, None, None]) >> 34
