@@ -8,6 +8,7 @@ Source: Hendrycks and Dietterich 2019, appendix B.
 from __future__ import annotations
 
 import functools
+import math
 
 import numpy as np
 
@@ -41,7 +42,7 @@ def disc_kernel(radius: int, alias: float, bits: int) -> np.ndarray:
     """Return the weights (2 R + 1, 2 R + 1) int64 in steps of 2^-bits, without rows and columns of zeros around them.
 
     >>> disc_kernel(3, 0.1, 10)[:, 3].tolist(), disc_kernel(3, 0.1, 10)[0].tolist()
-    ([35, 35, 35, 35, 35, 35, 35], [0, 0, 0, 35, 0, 0, 0])
+    ([35, 35, 35, 44, 35, 35, 35], [0, 0, 0, 35, 0, 0, 0])
     """
     reach, rim = (8, 1) if radius <= 8 else (radius, 2)
     line = np.arange(-reach, reach + 1)
@@ -56,5 +57,6 @@ def disc_kernel(radius: int, alias: float, bits: int) -> np.ndarray:
             total = total + side[d] * (padded[rim - d : rim - d + len(line)] + padded[rim + d : rim + d + len(line)])
         disc = total.T
     weights = np.rint(disc * 2.0**bits).astype(np.int64)
+    weights[reach, reach] += round(math.fsum(disc.ravel().tolist()) * 2.0**bits) - int(weights.sum())  # what rounding leaves
     used = int(np.flatnonzero(weights.any(axis=1))[0])
     return weights[used : len(line) - used, used : len(line) - used]

@@ -13,15 +13,7 @@ from faultscape.stressors.kernels.streams import word_at
 
 @jit
 def zoom_layers(
-    rows: np.ndarray,
-    channels: int,
-    y0: np.ndarray,
-    fy: np.ndarray,
-    x0: np.ndarray,
-    fx: np.ndarray,
-    still: int,
-    factor: int,
-    out: np.ndarray,
+    rows: np.ndarray, channels: int, y0: np.ndarray, fy: np.ndarray, x0: np.ndarray, fx: np.ndarray, still: int, factor: int, out: np.ndarray
 ) -> None:
     """Write to ``out`` the mean of ``still`` times the image and its layers, each read at (y0 + fy, x0 + fx) of (L, H) and (L, W); ``factor`` is 2^32 by their number."""
     high, wide = rows.shape
@@ -61,9 +53,7 @@ def _row_between(rows: np.ndarray, y: int, f: int, shift: int, line: np.ndarray)
 
 
 @jit
-def enlarge(
-    rows: np.ndarray, channels: int, y0: np.ndarray, fy: np.ndarray, x0: np.ndarray, fx: np.ndarray, out: np.ndarray
-) -> None:
+def enlarge(rows: np.ndarray, channels: int, y0: np.ndarray, fy: np.ndarray, x0: np.ndarray, fx: np.ndarray, out: np.ndarray) -> None:
     """Write to ``out`` the image read at (y0 + fy, x0 + fx) of (H,) and (W,), rounded; values are below 2^16 in size."""
     line = np.zeros(rows.shape[1] + channels, np.int32)
     for y in range(y0.size):
@@ -129,13 +119,14 @@ def gather(pixels: np.ndarray, order: np.ndarray) -> np.ndarray:
 
 
 @jit
-def blocks(
-    rows: np.ndarray, channels: int, down: np.ndarray, right: np.ndarray, up: np.ndarray, across: np.ndarray, out: np.ndarray
-) -> None:
-    """Write to ``out`` at each pixel the rounded mean of a block: block (up[y], across[x]) of those of the rows ``down`` and the columns ``right``, (2, n) first and past the last."""
+def blocks(rows: np.ndarray, channels: int, down: np.ndarray, right: np.ndarray, up: np.ndarray, across: np.ndarray, out: np.ndarray) -> None:
+    """Write to ``out`` at each pixel the mean of a block, rounded along rows and then along columns: block (up[y], across[x]) of those of the rows ``down`` and the columns ``right``.
+
+    These are (3, n): first, past the last, and 2^34 / (2 size), rounded up.
+    """
     high, wide = rows.shape
-    sums, line = np.empty(wide, np.int64), np.empty(wide, rows.dtype)
-    means = np.empty(right.shape[1] * channels, np.int64)
+    across_blocks = right.shape[1]
+    sums, line = np.empty(across_blocks * channels, np.int64), np.empty(wide, rows.dtype)
     block = -1
     for y in range(high):
         if up[y] != block:
@@ -143,16 +134,17 @@ def blocks(
             sums[:] = 0
             for k in range(down[0, block], down[1, block]):
                 row = rows[k]
-                for x in range(wide):
-                    sums[x] += row[x]
-            for b in range(right.shape[1]):
-                count = (down[1, block] - down[0, block]) * (right[1, b] - right[0, b])
-                for c in range(channels):
-                    total = 0
-                    for k in range(right[0, b], right[1, b]):
-                        total += sums[k * channels + c]
-                    means[b * channels + c] = (2 * total + count) // (2 * count)
+                for b in range(across_blocks):
+                    begin, size, inverse = right[0, b] * channels, right[1, b] - right[0, b], right[2, b]
+                    for c in range(channels):
+                        total = size
+                        for i in range(begin + c, begin + c + size * channels, channels):
+                            total += 2 * np.int64(row[i])
+                        sums[b * channels + c] += (total * inverse) >> 34
+            size, inverse = down[1, block] - down[0, block], down[2, block]
+            for i in range(sums.size):
+                sums[i] = ((2 * sums[i] + size) * inverse) >> 34
             for x in range(across.size):
                 for c in range(channels):
-                    line[x * channels + c] = means[across[x] * channels + c]
+                    line[x * channels + c] = sums[across[x] * channels + c]
         out[y] = line

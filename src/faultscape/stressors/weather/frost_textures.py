@@ -16,9 +16,10 @@ from faultscape.stressors.streams import Stream, stream_start
 
 TEXTURES = 6
 _HIGH, _WIDE = 480, 720
-_DARK, _LIGHT = np.array([58, 74, 96]), np.array([236, 246, 255])
+_DARK, _LIGHT = np.array([52, 68, 90]), np.array([240, 248, 255])
 _FERNS = (80, 150, 36, 220, 24, 70)  # of each texture
 _LENGTHS = ((90, 260), (50, 160), (160, 380), (40, 110), (200, 420), (70, 300))
+_FILM = (8000, 5000, 12000, 4000, 14000, 9000)  # the light of glass without ferns
 _CLEAR = (0.35, 0.15, 0.45, 0.0, 0.5, 0.25)  # how much of the middle grows no ice
 
 
@@ -33,10 +34,10 @@ def frost_texture(number: int) -> np.ndarray:
     lines = np.zeros(_HIGH * _WIDE, np.int64)
     for _ in range(_FERNS[number]):
         _grow(lines, stream, number)
-    crystals = (24000 * lines // (lines + 12)).astype(np.int16).reshape(_HIGH, _WIDE)  # ice upon ice adds less and less
+    crystals = (32000 * lines // (lines + 9)).astype(np.int16).reshape(_HIGH, _WIDE)  # ice upon ice adds less and less
     sharp, soft = (gaussian_field(crystals, (sigma, sigma), 3.0, "mirror") >> 15 for sigma in (0.6, 5.0))
-    film = 8 * _film(number, 20.0) + _film(number, 2.5) + (_film(number, 0.7) >> 3)
-    light = np.clip(7000 + film + sharp + soft // 2, 0, 32767)[..., None]
+    film = 9 * _film(number, 20.0) + (_film(number, 2.5) >> 1) + (_film(number, 0.7) >> 3)
+    light = np.clip(_FILM[number] + film + (3 * sharp + soft) // 2, 0, 32767)[..., None]
     colours = (_DARK * (32767 - light) + _LIGHT * light) // 32767
     colours.setflags(write=False)
     return colours.astype(np.uint8)
