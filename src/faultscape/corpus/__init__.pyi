@@ -1,10 +1,6 @@
 from .duplicates import Groups as Groups
 from .groups import cut_blocks as cut_blocks
 from .groups import group_names as group_names
-from .objects.cutout_files import read_cutout as read_cutout
-from .objects.cutout_files import write_cutout as write_cutout
-from .objects.folder import ObjectFolder as ObjectFolder
-from .objects.folder import read_cutouts as read_cutouts
 from .layouts.catalogue import LAYOUTS as LAYOUTS
 from .layouts.layout import Frame as Frame
 from .layouts.layout import Layout as Layout
@@ -12,4 +8,8 @@ from .layouts.layout import find_frames as find_frames
 from .mixtures import Mixture as Mixture
 from .mixtures import draw as draw
 from .mixtures import mixture as mixture
+from .objects.cutout_files import read_cutout as read_cutout
+from .objects.cutout_files import write_cutout as write_cutout
+from .objects.folder import ObjectFolder as ObjectFolder
+from .objects.folder import read_cutouts as read_cutouts
 from .sources import find as find

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from PIL import Image as Pillow
 
-from faultscape.corpus.objects.stored import read_cutout
+from faultscape.corpus.objects.cutout_files import read_cutout
 from faultscape.errors import ImageError
 from faultscape.formats.guard import decoding, open_picture, read_bytes
 from faultscape.formats.pictures import read_rgb
@@ -29,7 +29,7 @@ _PER_METRE = 256  # of depth in 16-bit PNG, as KITTI writes it
 def read_object(folder: str, digest: str) -> Cutout:
     """Return a stored cut-out by its digest; ImageError where it is gone or another."""
     path = Path(folder) / f"{digest}.png"
-    found = read_cutout(read_bytes(path, ImageError))
+    found = read_cutout(read_bytes(path, ImageError), path)
     if found.digest != digest:
         raise ImageError(
             f"{path}: is another object than when images were made of it; put it back from a copy, or make the set again"

@@ -13,7 +13,15 @@ from faultscape.stressors.kernels.streams import word_at
 
 @jit
 def zoom_layers(
-    rows: np.ndarray, channels: int, y0: np.ndarray, fy: np.ndarray, x0: np.ndarray, fx: np.ndarray, still: int, factor: int, out: np.ndarray
+    rows: np.ndarray,
+    channels: int,
+    y0: np.ndarray,
+    fy: np.ndarray,
+    x0: np.ndarray,
+    fx: np.ndarray,
+    still: int,
+    factor: int,
+    out: np.ndarray,
 ) -> None:
     """Write to ``out`` the mean of ``still`` times the image and its layers, each read at (y0 + fy, x0 + fx) of (L, H) and (L, W); ``factor`` is 2^32 by their number."""
     high, wide = rows.shape
@@ -53,7 +61,9 @@ def _row_between(rows: np.ndarray, y: int, f: int, shift: int, line: np.ndarray)
 
 
 @jit
-def enlarge(rows: np.ndarray, channels: int, y0: np.ndarray, fy: np.ndarray, x0: np.ndarray, fx: np.ndarray, out: np.ndarray) -> None:
+def enlarge(
+    rows: np.ndarray, channels: int, y0: np.ndarray, fy: np.ndarray, x0: np.ndarray, fx: np.ndarray, out: np.ndarray
+) -> None:
     """Write to ``out`` the image read at (y0 + fy, x0 + fx) of (H,) and (W,), rounded; values are below 2^16 in size."""
     line = np.zeros(rows.shape[1] + channels, np.int32)
     for y in range(y0.size):
@@ -119,7 +129,9 @@ def gather(pixels: np.ndarray, order: np.ndarray) -> np.ndarray:
 
 
 @jit
-def blocks(rows: np.ndarray, channels: int, down: np.ndarray, right: np.ndarray, up: np.ndarray, across: np.ndarray, out: np.ndarray) -> None:
+def blocks(
+    rows: np.ndarray, channels: int, down: np.ndarray, right: np.ndarray, up: np.ndarray, across: np.ndarray, out: np.ndarray
+) -> None:
     """Write to ``out`` at each pixel the mean of a block, rounded along rows and then along columns: block (up[y], across[x]) of those of the rows ``down`` and the columns ``right``.
 
     These are (3, n): first, past the last, and 2^34 / (2 size), rounded up.

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from faultscape.classes.class_lists import table
+from faultscape.corpus.objects.cutout_files import write_cutout
 from faultscape.corpus.objects.folder import read_cutouts
-from faultscape.corpus.objects.stored import write_cutout
 from faultscape.corpus.photos import read_photo
 from faultscape.corpus.stress.files import read_object
 from faultscape.errors import CorpusError, ImageError, OptionError, counted
@@ -69,7 +69,6 @@ def find_objects(
         return found
     if options.objects:
         folder = read_cutouts(options.objects, smallest=options.how.smallest)
-        _say_left_out(options.objects, folder.left_out)
         cutouts = list(folder.cutouts)
     else:
         cutouts = drawn_cutouts()
@@ -110,13 +109,9 @@ def switched_off(file: str) -> set[str]:
 
 
 def _anomalies(options: BlendOptions) -> list[str]:
-    return [cutout.digest for cutout in read_cutouts(str(options.objects), smallest=options.how.smallest).cutouts]
-
-
-def _say_left_out(place: str, left_out: Iterable[tuple[str, str]]) -> None:
-    rows = list(left_out)
-    if rows:
-        print(f"{place}: {counted(len(rows), 'file or object', 'files or objects')} left out; the first: {rows[0][1]}")
+    return [
+        cutout.digest for cutout in read_cutouts(str(options.objects), smallest=options.how.smallest, say=lambda _: None).cutouts
+    ]
 
 
 def _known_objects(root: Path, settings: Settings, images: Sequence[Image], options: BlendOptions, truth: str) -> list[Cutout]:
