@@ -18,6 +18,7 @@ from . import testing as testing
 from . import ties as ties
 from . import verbs as verbs
 from .stages.collect.options import Grouping as Grouping
+from .stages.collect.options import KnownData as KnownData
 from .stages.collect.options import Storage as Storage
 from .stages.collect.options import WebImages as WebImages
 from .stages.measure.options import Choices as Choices

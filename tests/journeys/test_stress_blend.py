@@ -163,7 +163,7 @@ def test_an_edition_keeps_its_objects_when_the_folder_grows(
     shutil.copytree(cutouts, folder)
     made.write(folder / "cow" / "new.png", new)
     blended(study, objects=str(folder), edition="2026-11")
-    sets = json.loads((Path(study) / "stress.json").read_text())["sets"]
+    sets = json.loads((Path(study) / "sets.json").read_text())["sets"]
     assert len(sets["fishyscapes-v2-2026-11"]["parameters"]["objects"]) == 5
     assert len(sets["fishyscapes-v2-2026-10"]["parameters"]["objects"]) == 4
 
@@ -280,9 +280,7 @@ def test_objects_are_reviewed_and_switched_off(study: str, cutouts: Path, tmp_pa
     digests = [part.split('"')[0] for part in page.split('data-digest="')[1:]]
     (tmp_path / "switched-off.csv").write_text("object\n" + "\n".join(digests[:3]) + "\n")
     blended(study, objects=str(cutouts), blending=fs.Blending(smallest=20, without=str(tmp_path / "switched-off.csv")))
-    assert json.loads((Path(study) / "stress.json").read_text())["sets"]["fishyscapes-v2"]["parameters"]["objects"] == [
-        digests[3]
-    ]
+    assert json.loads((Path(study) / "sets.json").read_text())["sets"]["fishyscapes-v2"]["parameters"]["objects"] == [digests[3]]
     (tmp_path / "switched-off.csv").write_text("object\nnone\n")
     assert "are not among these" in refused_line(
         "stress",

@@ -91,15 +91,15 @@ def study_with_labels(study: str, corpus: made.Corpus) -> str:
 
 def test_the_same_line_again_changes_nothing_and_another_seed_is_refused(study: str) -> None:
     corrupted(study)
-    before = made.bytes_under(Path(study), "corpus.parquet", "stress.json")
+    before = made.bytes_under(Path(study), "corpus.parquet", "sets.json")
     again = corrupted(study)
     assert (again.new, again.changed, again.left) == (0, 0, 0)
     assert "as they were" in repr(again)
-    assert made.bytes_under(Path(study), "corpus.parquet", "stress.json") == before
+    assert made.bytes_under(Path(study), "corpus.parquet", "sets.json") == before
     with refused(says="set 'gaussian_noise-2' made with another seed .0.; remove it first"):
         corrupted(study, seed=1)
     fs.collect(study, remove=["gaussian_noise-2/*"])
-    assert "gaussian_noise-2" not in json.loads((Path(study) / "stress.json").read_text())["sets"]
+    assert "gaussian_noise-2" not in json.loads((Path(study) / "sets.json").read_text())["sets"]
     assert fs.stress.corrupt(study, corruption=["gaussian_noise"], severities="2", seed=1, engine="local").new == 6
 
 
@@ -269,7 +269,7 @@ def test_labels_move_with_pixels_where_that_is_asked_for(study: str, corpus: mad
         fs.stress.corrupt(study, corruption=["elastic_transform"], severities="5", move_labels=True, engine="local")
     study_with_labels(study, corpus)
     fs.stress.corrupt(study, corruption=["elastic_transform", "contrast"], severities="5", move_labels=True, engine="local")
-    about = json.loads((Path(study) / "stress.json").read_text())["sets"]
+    about = json.loads((Path(study) / "sets.json").read_text())["sets"]
     assert (about["elastic_transform-5"]["labels"], about["contrast-5"]["labels"]) == ("own", "parents")
     rows = [image for image in read_corpus(Path(study)) if image.set == "elastic_transform-5"]
     places = table(read_settings(Path(study)).class_list)

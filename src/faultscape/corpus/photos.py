@@ -44,7 +44,7 @@ class Source:
 def opened(source: str) -> Source:
     """Return a picture for reading; ImageError when it is not there."""
     if recipe := recipe_of(source):
-        return Source(opened(recipe.of).state, "", lambda _=None: _png(_made(recipe)))
+        return Source(opened(recipe.of).state, recipe.made_digest, lambda _=None: _png(_made(recipe)))
     if (row := row_of(source)) and not os.path.isfile(source):
         path, number = row
         return Source(_ROWS.state(path), "", lambda _=None: _ROWS.read(path, number))

@@ -37,6 +37,7 @@ HEADS = (
     "img",
     "name",
 )  # of a column of images
+RECIPE = "stress:"  # what begins the source of an image that is made of others (corpus.stress.recipes)
 LISTS = frozenset((".txt", ".csv", ".lst"))
 # what well-known data sets put behind the name of a frame, for folders with one file or mixed kinds
 _KNOWN = re.compile(r"_(leftImg8bit|gt(Fine|Coarse)_(labelIds|labelTrainIds|color|instanceIds)|train_id|labelIds|labelTrainIds)$")
@@ -119,8 +120,8 @@ def find(
 
 
 def absolute(path: str) -> str:
-    """Return a path from the root of this machine; an address of a store is one already."""
-    return path if store.is_address(path) else os.path.abspath(path)
+    """Return a path from the root of this machine; an address of a store is one already, and so is a recipe."""
+    return path if store.is_address(path) or path.startswith(RECIPE) else os.path.abspath(path)
 
 
 def common_suffix(stems: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from faultscape.arguments import ClassList, Place, needed_text, place_text, seve
 from faultscape.choices import Role, Task
 from faultscape.errors import CorpusError
 from faultscape.stages.change_result import Changed
-from faultscape.stages.collect.options import CollectOptions, Grouping, Storage, WebImages
+from faultscape.stages.collect.options import CollectOptions, Grouping, KnownData, Storage, WebImages
 from faultscape.stages.collect.result import Collected, Downloaded, Queries
 
 _ROLES = get_args(Role)
@@ -31,6 +31,7 @@ def collect(
     web: WebImages = WebImages(),
     grouping: Grouping = Grouping(),
     storage: Storage = Storage(),
+    known: KnownData = KnownData(),
 ) -> Collected | Queries | Downloaded | Changed:
     """Collect images into a study: folders, globs in quotes, list files, prefixes of a store, or Parquet files; run it again to add more.
 
@@ -76,6 +77,8 @@ def collect(
         Which images belong together: `Grouping(group=...)`.
     storage
         Where results lie: `Storage(store=...)`.
+    known
+        A data set of a known layout: `KnownData(layout=...)`.
     """
     from faultscape.stages.collect.images import collect_images
 
@@ -83,7 +86,7 @@ def collect(
     options = CollectOptions(
         study=study, images=sources, task=task, classes=classes, only_classes=place_text(only_classes, "only_classes"),
         size="x".join(map(str, size)) if isinstance(size, list | tuple) else size, not_in=several(not_in),
-        set_=set_, role=role, pattern=pattern, grouping=grouping, web=web, storage=storage,
+        set_=set_, role=role, pattern=pattern, grouping=grouping, web=web, storage=storage, known=known,
         remove=several(remove), replace_classes=replace_classes, dry_run=dry_run,
     )  # fmt: skip
     if storage.shard_size is not None and storage.shard_size < 1:

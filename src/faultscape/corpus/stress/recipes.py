@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from faultscape import plug
+from faultscape.corpus.layouts.fishyscapes import add_overlay, read_overlay
 from faultscape.corpus.stress.files import read_depth, read_object, read_textures, read_void
 from faultscape.errors import ImageError
 from faultscape.stressors.blend_plans import plan_of_text
@@ -58,9 +59,17 @@ class FogStep:
     depth_digest: str = ""
 
 
-Step = CorruptStep | BlendStep | FogStep
-_KINDS: dict[str, type[Step]] = {"corrupt": CorruptStep, "blend": BlendStep, "fog": FogStep}
-_PLACES = ("textures", "objects", "depth")  # fields that say where a file lies, whose digests stand beside
+@dataclass(frozen=True)
+class OverlayStep:
+    """A published overlay (Fishyscapes Static) added to its base; ``code`` is the digest of its file."""
+
+    overlay: str
+    code: str
+
+
+Step = CorruptStep | BlendStep | FogStep | OverlayStep
+_KINDS: dict[str, type[Step]] = {"corrupt": CorruptStep, "blend": BlendStep, "fog": FogStep, "overlay": OverlayStep}
+_PLACES = ("textures", "objects", "depth", "overlay")  # fields that say where a file lies, whose digests stand beside
 
 
 @dataclass(frozen=True)
@@ -78,7 +87,7 @@ class Recipe:
 
     @property
     def kind(self) -> str:
-        """What the step does: corrupt, blend or fog."""
+        """What the step does: corrupt, blend, fog or overlay."""
         return next(kind for kind, of in _KINDS.items() if isinstance(self.step, of))
 
     @property
@@ -116,6 +125,8 @@ def cook(recipe: Recipe, parent: np.ndarray) -> np.ndarray:
     if isinstance(step, CorruptStep):
         textures = read_textures(step.textures, step.code) if step.textures else None
         return corrupt(parent, step.name, step.severity, seed=step.seed, key=step.key, textures=textures)
+    if isinstance(step, OverlayStep):
+        return add_overlay(parent, read_overlay(step.overlay), step.overlay)
     depth = read_depth(step.depth, step.depth_digest, parent.shape[:2]) if step.depth else None
     if isinstance(step, FogStep):
         return add_fog(parent, Fog(step.beta, (step.light, step.light, step.light)), depth=depth)

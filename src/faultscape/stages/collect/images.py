@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import cast
 
+from faultscape.choices import Role
 from faultscape.corpus import id_lists, photos
+from faultscape.corpus.layouts.layout import Frame
+from faultscape.corpus.mixtures import Part as MixturePart
 from faultscape.corpus.parquet_rows import row_of
 from faultscape.corpus.sources import Found, absolute, find
 from faultscape.errors import CorpusError, OptionError, StudyError, counted
@@ -18,6 +22,8 @@ from faultscape.formats.pictures import Picture
 from faultscape.nouns import Classes
 from faultscape.stages.change_result import Changed
 from faultscape.stages.collect import groups, pictures, settings, web
+from faultscape.stages.collect.known_data import Found as KnownFrames
+from faultscape.stages.collect.known_data import enter_truths, find_known, parts_of_mixture
 from faultscape.stages.collect.no_images import change_groups, change_settings, described, given_classes
 from faultscape.stages.collect.options import CollectOptions
 from faultscape.stages.collect.removal import remove_images
@@ -40,6 +46,12 @@ def collect_images(options: CollectOptions) -> Collected | Queries | Downloaded 
     """Do what a line of `collect` says; CorpusError, OptionError and StudyError where that cannot be."""
     if options.remove:
         return remove_images(options)
+    if options.known.mixture is not None:
+        return [_collect_images(line, part) for line, part in parts_of_mixture(options)][-1]
+    return _collect_images(options)
+
+
+def _collect_images(options: CollectOptions, part: MixturePart | None = None) -> Collected | Queries | Downloaded | Changed:
     if options.dry_run:
         raise OptionError("--dry-run says what --remove makes stale; give --remove with it")
     if options.replace_classes and options.classes is None:
@@ -47,7 +59,9 @@ def collect_images(options: CollectOptions) -> Collected | Queries | Downloaded 
     root = local(options.study)
     if root.exists() and not root.is_dir():
         raise StudyError(f"{root} is a file; a study is a folder")
-    is_new = not (root / "study.toml").exists()
+    is_new, data = not (root / "study.toml").exists(), find_known(options, part)
+    if data is not None and is_new and options.classes is None and data.layout.classes:
+        options = replace(options, classes=data.layout.classes)
     task = settings.task_of(root, options.task, options.size, options.only_classes)
     settings.refuse_tables(options.images, task, new=is_new)
     step = web.step_of(options.images, options.web)
@@ -68,11 +82,13 @@ def collect_images(options: CollectOptions) -> Collected | Queries | Downloaded 
             return step(root)
     if options.web.accept is not None:
         options = replace(options, images=web.accept(root, Path(options.web.accept)))
-    named = _named(options, set_name, classifies=task == toml.CLASSIFICATION)
+    if data is not None and task == toml.CLASSIFICATION:
+        raise OptionError("--layout is of data sets for segmentation, and this is a study of classifiers")
+    named = _named(options, set_name, classifies=task == toml.CLASSIFICATION) if data is None else _named_by(data, set_name)
     groups.check(named.everything, options.grouping)
     photos.forget()
     with writing(root):
-        return _collect(root, options, set_name, classes, named)
+        return _collect(root, options, set_name, classes, named, data)
 
 
 @dataclass(frozen=True)
@@ -83,6 +99,7 @@ class _Named:
     ids: set[str]
     pictures: list[str]
     lists: list[str]
+    frames: dict[str, Frame] = field(default_factory=dict)
 
     @property
     def everything(self) -> list[str]:
@@ -106,12 +123,20 @@ def _named(options: CollectOptions, set_name: str, *, classifies: bool) -> _Name
     return _Named([replace(f, id=f"{_prefix(set_name)}{f.id}") for f in found], ids, files, lists)
 
 
+def _named_by(data: KnownFrames, set_name: str) -> _Named:
+    """Return what the frames of a data set name: their images, under the ids that the data set gives them."""
+    frames = {f"{_prefix(set_name)}{frame.id}": frame for frame in data.frames}
+    return _Named([Found(id_, data.source_of(frame)) for id_, frame in frames.items()], set(), [data.path], [], frames)
+
+
 def _prefix(set_name: str) -> str:
     """Return what ids of a set begin with; the set main has none."""
     return "" if set_name == "main" else f"{set_name}/"
 
 
-def _collect(root: Path, options: CollectOptions, set_name: str, classes: Classes | None, named: _Named) -> Collected:
+def _collect(
+    root: Path, options: CollectOptions, set_name: str, classes: Classes | None, named: _Named, data: KnownFrames | None = None
+) -> Collected:
     """Enter what a line names into a study that is held for writing."""
     wanted = settings.asked_settings(root, options, classes)
     settings.enter_store(root, wanted, options.storage.store)
@@ -131,6 +156,8 @@ def _collect(root: Path, options: CollectOptions, set_name: str, classes: Classe
         removed.get(id_) or Image(id_, "", set_name, options.role or "pool", "clean", "", 0, 0, "", None, "", -1) for id_ in alone
     ]
     dropped = gathered.dropped | descendants(held.values(), gathered.dropped)
+    if named.frames:
+        fresh = [_of_frame(image, named.frames.get(image.id), options, new=image.id not in known) for image in fresh]
     stay = [image for image in held.values() if image.id not in dropped]
     last = max((image.shard for image in known.values()), default=-1)
     images = follow(grouped(sharded(stay, fresh, wanted.shard, last), held))
@@ -153,9 +180,21 @@ def _collect(root: Path, options: CollectOptions, set_name: str, classes: Classe
     pictures.forget_notes(root)
     asked = list(options.images) if options.web.accept is None else [options.web.accept]
     log(root, "collect", images=asked, set=set_name, size=wanted.size)
+    truths = enter_truths(root, wanted, data, named.frames, set_name) if data is not None else {}
     if blind := sum(image.dhash is None and bool(image.source) for image in collected(images)):
         print(f"near-duplicates were not looked for among {counted(blind, 'image')}; --probe reads each of them whole, and looks")
-    return described(options.study, images, sum(i.id not in held for i in fresh), len(gathered.failures), wanted)
+    found = described(options.study, images, sum(i.id not in held for i in fresh), len(gathered.failures), wanted)
+    return replace(found, truths=", ".join(f"{name} ({counted(number, 'image')})" for name, number in truths.items()))
+
+
+def _of_frame(image: Image, frame: Frame | None, options: CollectOptions, *, new: bool) -> Image:
+    """Return the row of an image with what its data set says of it: role (of a new one), condition, group."""
+    if frame is None:
+        return image
+    role = cast("Role", frame.role) if new and options.role is None else image.role
+    return replace(
+        image, role=role, condition=frame.condition, group=image.group if options.grouping.group is not None else frame.group
+    )
 
 
 def _joined(held: Mapping[str, Image], named: _Named) -> _Named:

@@ -103,6 +103,30 @@ class Storage:
 
 
 @dataclass(frozen=True)
+class KnownData:
+    """A data set of a known layout, with its truth, classes and groups.
+
+    Parameters
+    ----------
+    layout
+        The data set's own layout, by name (cityscapes, ade20k, voc2012, camvid, fs-static, ...), or file.py:NAME; the one folder named is its root. Truth is kept as labels, anomaly and instances.
+    split
+        Which split of it, as the data set calls it (train, val, ...).
+    mixture
+        Instead: a mixture of data sets, a .toml file or fishyscapes-misclassification; each becomes a set, of role test, with its own class mapping and sample.
+    """
+
+    layout: str | None = None
+    split: str | None = None
+    mixture: str | None = None
+
+    @property
+    def asked(self) -> bool:
+        """Whether any of them is given."""
+        return any(value is not None for value in (self.layout, self.split, self.mixture))
+
+
+@dataclass(frozen=True)
 class CollectOptions:
     """All that a line of `collect` says; None is what it leaves open."""
 
@@ -119,6 +143,7 @@ class CollectOptions:
     grouping: Grouping = Grouping()
     web: WebImages = WebImages()
     storage: Storage = Storage()
+    known: KnownData = KnownData()
     remove: tuple[str, ...] = ()
     replace_classes: bool = False
     dry_run: bool = False
@@ -129,7 +154,7 @@ class CollectOptions:
     @property
     def asks_for_more(self) -> bool:
         """Whether the line asks for anything that needs no images, or goes with them."""
-        return self.grouping.asked or bool(self.not_in) or self.web != WebImages() or any(
+        return self.grouping.asked or bool(self.not_in) or self.web != WebImages() or self.known.asked or any(
             value is not None
             for value in (
                 self.task, self.classes, self.only_classes, self.size, self.set_, self.role, self.pattern,

@@ -15,7 +15,7 @@ from pathlib import Path
 from faultscape.corpus.duplicates import Groups
 from faultscape.corpus.parquet_rows import row_of
 from faultscape.corpus.photos import digest_of, look, opened
-from faultscape.corpus.sources import Found, absolute, find
+from faultscape.corpus.sources import RECIPE, Found, absolute, find
 from faultscape.errors import ImageError
 from faultscape.formats import pictures
 from faultscape.formats.pictures import Picture
@@ -117,7 +117,7 @@ def gone(held: Mapping[str, Image], found: Sequence[Found], set_name: str) -> li
     """Return the images of a set that were not found now and whose files are no longer on this machine."""
     here = {f.id for f in found}
     rest = [image for image in held.values() if image.set == set_name and image.id not in here and image.source]
-    rest = [image for image in rest if not store.is_address(image.source)]
+    rest = [image for image in rest if not store.is_address(image.source) and not image.source.startswith(RECIPE)]
     return [i for i in rest if not os.path.exists(i.source) and not os.path.exists((row_of(i.source) or (i.source, 0))[0])]
 
 

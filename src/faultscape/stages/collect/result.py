@@ -20,6 +20,7 @@ class Collected:
     classes: str
     size: str
     groups: str = ""
+    truths: str = ""
 
     def __repr__(self) -> str:
         images = f"{counted(self.images, 'image')} in {counted(self.shards, 'shard')}"
@@ -31,7 +32,8 @@ class Collected:
             f"{self.failures} not usable (failures.csv)" if self.failures else "",
         ]
         lines = [f"{self.study}: {', '.join([images, *filter(None, more)])}", f"classes  {self.classes}", f"size     {self.size}"]
-        return "\n".join([*lines, *([f"groups   {self.groups}"] if self.groups else [])])
+        lines += [f"groups   {self.groups}"] if self.groups else []
+        return "\n".join([*lines, *([f"truth    {self.truths}"] if self.truths else [])])
 
 
 @dataclass(frozen=True)

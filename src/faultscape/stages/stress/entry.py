@@ -1,6 +1,6 @@
 """Enter made sets into the corpus: new images get shards of their own, changed ones keep theirs, those whose parents left leave too.
 
-Conventions: a shard holds images of one made set. What stress.json says of a set is put before its rows, without its inputs, and with them once the rows are there: a line that was
+Conventions: a shard holds images of one made set. What sets.json says of a set is put before its rows, without its inputs, and with them once the rows are there: a line that was
 killed in between is not done, and does the rest when it runs again.
 """
 
@@ -27,7 +27,7 @@ class Entered:
 
 
 def enter_sets(root: Path, wanted: Mapping[str, Sequence[Image]], about: Mapping[str, StressSet]) -> Entered:
-    """Make the corpus hold exactly the ``wanted`` {set: images} of these sets, and stress.json say what made them. CorpusError where a set of the name was collected."""
+    """Make the corpus hold exactly the ``wanted`` {set: images} of these sets, and sets.json say what made them. CorpusError where a set of the name was collected."""
     held, removed = read_corpus(root), {image.id: image for image in read_removed(root)}
     known = read_stress(root).sets
     if taken := next((image.set for image in held if image.set in wanted and image.set not in known), None):

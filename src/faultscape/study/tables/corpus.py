@@ -195,7 +195,7 @@ def shards(images: list[Image]) -> dict[int, list[Image]]:
 
 def stress_shards(root: Path) -> frozenset[int]:
     """Return the shards of images that were made of others (`stress`) and are not of role pool: nothing is drawn from them, and no pairs are counted."""
-    if not (root / "stress.json").exists() or not (root / "corpus.parquet").exists():
+    if not (root / "sets.json").exists() or not (root / "corpus.parquet").exists():
         return frozenset()
     columns = read_columns(root, ["shard", "parent", "role"])
     aside = pc.call_function(

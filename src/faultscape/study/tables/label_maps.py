@@ -24,6 +24,7 @@ from faultscape.study.tables.corpus import Image, part_name
 _SMALL = 2048  # bytes of a code: a classifier's answer is never longer, and a shard of such is read at once
 
 
+OTHER_KINDS = ("anomaly", "instance")  # of truths that are no classes
 TAKEN_BACK = "removed"  # the folder of a truth's labels that no longer count
 
 
@@ -47,8 +48,21 @@ def truth(root: Path, name: str) -> Path:
 
 
 def truths(root: Path) -> list[str]:
-    """Return the names of the truths that hold something, sorted."""
-    return sorted(folder.name for folder in made(root, "truth") if _holds_something(folder))
+    """Return the names of the truths of classes that hold something, sorted: without labels of anomaly and instances."""
+    return sorted(folder.name for folder in made(root, "truth") if _holds_something(folder) and _kind(folder) not in OTHER_KINDS)
+
+
+def anomaly_truths(root: Path) -> list[str]:
+    """Return the names of the truths of anomaly (0 known, 1 anomalous, 255 void), sorted."""
+    return sorted(folder.name for folder in made(root, "truth") if _holds_something(folder) and _kind(folder) == "anomaly")
+
+
+def _kind(folder: Path) -> str:
+    """Return what a truth's labels are: those of the first part that it has."""
+    try:
+        return next(iter(read_manifest(folder).values())).key
+    except (StudyError, StopIteration):
+        return ""
 
 
 def _holds_something(folder: Path) -> bool:

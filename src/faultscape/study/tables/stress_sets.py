@@ -1,8 +1,8 @@
-"""stress.json: the sets of a study that were made of its other sets, and the classes that were held out.
+"""sets.json: the sets of a study that were made of its other sets, those that are data sets of a known layout, and the classes that were held out.
 
 Conventions: a set has a name, as in corpus.parquet, whose rows hold the recipes of its images. Here stands what made it: the ``kind`` of stress, the set that it was made ``of``,
 the ``line`` of options that were given, the ``parameters`` that decide what is made, and the ``inputs`` that it follows from. ``labels`` is "parents" where no pixel moves, so that
-labels of the parents are its own, "own" where they lie in stress/SET, "none" where there are none. A held-out class list is a name and the names of the classes that it withholds.
+labels of the parents are its own, "own" where they lie in stress/SET, "none" where there are none. Of a data set ``fingerprints`` say from which files the truth of each shard was read. A held-out class list is a name and the names of the classes that it withholds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pydantic
 from faultscape.errors import StudyError
 from faultscape.study.folder import check_name, put
 
-_FILE = "stress.json"
+_FILE = "sets.json"
 Kind = Literal["corrupt", "blend", "fog"]
 Held = dict[str, pydantic.JsonValue]
 Labels = Literal["parents", "own", "none"]
@@ -35,21 +35,34 @@ class StressSet(pydantic.BaseModel):
     inputs: dict[str, str] = {}
 
 
+class DataSource(pydantic.BaseModel):
+    """Where a set of a known layout came from."""
+
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+    layout: str
+    path: str
+    split: str
+    fingerprints: dict[str, str] = {}
+
+
 class StressSets(pydantic.BaseModel):
-    """All that stress.json holds."""
+    """All that sets.json holds."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
     sets: dict[str, StressSet] = {}
+    data: dict[str, DataSource] = {}
     holdouts: dict[str, list[str]] = {}
 
 
 def read_stress(root: Path) -> StressSets:
-    """Return what stress.json holds, nothing where there is none; StudyError where it is damaged."""
+    """Return what sets.json holds, nothing where there is none; StudyError where it is damaged."""
     path = root / _FILE
     try:
         return StressSets.model_validate_json(path.read_bytes()) if path.exists() else StressSets()
     except (OSError, ValueError):
-        raise StudyError(f"{path} is damaged; delete it and run the lines of `faultscape stress` again") from None
+        raise StudyError(
+            f"{path} is damaged; delete it and run the lines of `faultscape stress` and `collect --layout` again"
+        ) from None
 
 
 def add_sets(root: Path, sets: Mapping[str, StressSet]) -> None:
@@ -63,6 +76,12 @@ def drop_sets(root: Path, names: Iterable[str]) -> None:
     held, gone = read_stress(root), set(names)
     if gone & held.sets.keys():
         _put(root, held.model_copy(update={"sets": {name: about for name, about in held.sets.items() if name not in gone}}))
+
+
+def add_source(root: Path, name: str, source: DataSource) -> None:
+    """Enter where a set of a known layout came from."""
+    held = read_stress(root)
+    _put(root, held.model_copy(update={"data": {**held.data, name: source}}))
 
 
 def add_holdout(root: Path, name: str, classes: Iterable[str]) -> None:

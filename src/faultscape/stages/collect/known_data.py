@@ -1,0 +1,274 @@
+"""collect --layout and --mixture: data sets as their own sites hand them out, with truth, classes, instances and groups.
+
+Conventions: the truth of a data set is kept under `labels` (semantic), `anomaly` (0, 1, 255) and `instances` (a number an instance), each where the data set has it. Labels become the
+study's classes by name, or by the layout's own mapping to Cityscapes; what is no class of the study is void, which is said. Truth is read once: what a person replaced since stays, unless
+the data set's files are others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.classes.class_lists import resolve, table
+from faultscape.corpus.layouts.catalogue import entry
+from faultscape.corpus.layouts.layout import Frame, Layout, check, find_frames
+from faultscape.corpus.mixtures import Part as MixturePart
+from faultscape.corpus.mixtures import draw, label_mapping, mixture
+from faultscape.corpus.stress.recipes import OverlayStep, Recipe
+from faultscape.errors import FaultscapeError, OptionError, counted
+from faultscape.formats.guard import read_bytes
+from faultscape.maps import runs
+from faultscape.nouns import Classes
+from faultscape.stages.collect.options import CollectOptions, KnownData
+from faultscape.stages.fill import CHANGES_NOTHING, fill
+from faultscape.stages.worker_calls import task
+from faultscape.study.parts import Part, key_of, read_manifest, write_manifest
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import part_name, read_corpus
+from faultscape.study.tables.label_maps import StoredMap
+from faultscape.study.tables.logs import Failure, Timing, read_failures, replace_failures
+from faultscape.study.tables.stress_sets import DataSource, add_source, read_stress
+
+KINDS = {"semantic": "labels", "anomaly": "anomaly", "instance": "instances"}  # of truth, and the names that they are kept under
+
+
+@dataclass(frozen=True)
+class Found:
+    """The frames of a split, the layout that they have, and what its labels mean in the study's classes (empty: by name)."""
+
+    layout: Layout
+    path: str
+    split: str
+    frames: tuple[Frame, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def source_of(self, frame: Frame) -> str:
+        """Return where the image of a frame lies: a file, or the recipe of an overlay on one."""
+        if not frame.overlay:
+            return os.path.abspath(frame.image)
+        digest = [hashlib.sha256(read_bytes(place, OptionError)).hexdigest() for place in (frame.image, frame.overlay)]
+        return Recipe(os.path.abspath(frame.image), digest[0], OverlayStep(os.path.abspath(frame.overlay), digest[1])).source
+
+
+def find_known(options: CollectOptions, part: MixturePart | None = None) -> Found | None:
+    """Return the frames that a line with --layout means, None of another line; OptionError where the line does not fit, CorpusError for a folder of another data set."""
+    known = options.known
+    if known.layout is None:
+        if known.split is not None:
+            raise OptionError("--split names a part of a data set of a known layout; give --layout with it")
+        return None
+    if len(options.images) != 1 or options.pattern or options.web.accept is not None:
+        raise OptionError(
+            f"--layout {known.layout} takes one folder, the root of the data set, and finds its images by itself; got {counted(len(options.images), 'place')}"
+        )
+    place, layout = next(iter(options.images)), entry(known.layout)
+    if known.split is None and len(layout.splits) > 1:
+        raise OptionError(f"say which split of {layout.title} with --split: {', '.join(layout.splits)}")
+    split = known.split or layout.splits[0]
+    frames = find_frames(layout, place, split)
+    if remark := check(layout, frames):
+        print(remark)
+    if part is not None:
+        frames = draw(replace(mixture(str(known.mixture)), parts=(part,)), {part.name: frames})[part.name]
+    return Found(
+        layout,
+        os.path.abspath(place),
+        split,
+        frames,
+        label_mapping(part, mixture(str(known.mixture)).classes) if part else {},
+    )
+
+
+def parts_of_mixture(options: CollectOptions) -> list[tuple[CollectOptions, MixturePart]]:
+    """Return the lines, one a data set, that a line with --mixture stands for, each with its part. OptionError for a mixture that there is not."""
+    known = options.known
+    if known.layout or known.split or options.set_:
+        raise OptionError("--mixture names layouts, splits and sets itself; leave out --layout, --split and --set")
+    of = mixture(str(known.mixture))
+    if len(options.images) > 1:
+        raise OptionError("--mixture takes one folder, in which its data sets lie; give none to look beside the mixture's file")
+    root = Path(next(iter(options.images))) if options.images else Path(str(known.mixture)).parent
+    lines = []
+    for part in of.parts:
+        place = str(root / (part.path or part.name))
+        mine = KnownData(part.layout, part.split or None, known.mixture)
+        lines.append(
+            (
+                replace(
+                    options,
+                    images=(place,),
+                    set_=part.name,
+                    known=mine,
+                    classes=options.classes or of.classes,
+                    role=options.role or "test",
+                ),
+                part,
+            )
+        )
+    return lines
+
+
+def enter_truths(root: Path, settings: Settings, found: Found, ids: Mapping[str, Frame], set_name: str) -> dict[str, int]:
+    """Store the truth of frames, {image id: frame}, and return {name: images with a truth of it}; what cannot be read stands in failures.csv."""
+    counts: dict[str, int] = {}
+    failures: list[Failure] = []
+    mapping = _mapping(found, settings) if found.layout.read_semantic else {}
+    shard_of = {image.id: image.shard for image in read_corpus(root)}
+    before = read_stress(root).data.get(set_name)
+    prints = dict(before.fingerprints) if before is not None and before.path == found.path else {}
+    kinds: list[str] = [*found.layout.truth_kinds, *(["instance"] if found.layout.read_instances else [])]
+    for kind in kinds:
+        name = KINDS[kind]
+        where, jobs = label_maps.truth(root, name), []
+        of_shard: dict[int, list[tuple[str, Frame]]] = {}
+        for id_, frame in ids.items():
+            if id_ in shard_of and (frame.instances if kind == "instance" else frame.truth):
+                of_shard.setdefault(shard_of[id_], []).append((id_, frame))
+        for number, rows in sorted(of_shard.items()):
+            print_ = _fingerprint(
+                [frame.instances if kind == "instance" else frame.truth for _, frame in rows],
+                mapping if kind == "semantic" else {},
+            )
+            if prints.get(f"{name}/{number}") != print_:
+                jobs.append(
+                    TruthJob(
+                        str(root),
+                        found.layout.name,
+                        kind,
+                        number,
+                        tuple(sorted(rows)),
+                        mapping if kind == "semantic" else {},
+                        print_,
+                    )
+                )
+        failures += _fill(root, name, kind, jobs)
+        prints |= {f"{name}/{job.number}": job.made_from for job in jobs}
+        counts[name] = sum(len(rows) for rows in of_shard.values())
+        if not counts[name] or not read_manifest(where):
+            del counts[name]
+    add_source(root, set_name, DataSource(layout=found.layout.name, path=found.path, split=found.split, fingerprints=prints))
+    if failures:
+        still = [
+            f
+            for f in read_failures(root)
+            if f.stage == "label" and f.name == set_name and f.image not in {f.image for f in failures}
+        ]
+        replace_failures(root, "label", set_name, still + failures)
+        print(
+            f"{counted(len(failures), 'truth')} could not be read (failures.csv); the first: {failures[0].image}: {failures[0].reason}"
+        )
+    return counts
+
+
+@dataclass(frozen=True)
+class TruthJob:
+    """The truth of one kind of some images of a shard; ``labels`` {label id: class of the study, or void}, ``made_from`` a digest of the files."""
+
+    study: str = field(metadata=CHANGES_NOTHING)
+    layout: str
+    kind: str
+    number: int
+    images: tuple[tuple[str, Frame], ...]
+    labels: dict[str, str]
+    made_from: str
+
+
+@dataclass(frozen=True)
+class TruthPart:
+    """The part of one shard that was put, and (id, why) of what could not be read."""
+
+    sha256: str
+    rows: int
+    failures: tuple[tuple[str, str], ...]
+
+
+def _fill(root: Path, name: str, kind: str, jobs: Sequence[TruthJob]) -> list[Failure]:
+    where, failures = label_maps.truth(root, name), list[Failure]()
+
+    def enter(made: list[tuple[TruthJob, TruthPart]]) -> list[Timing]:
+        new = {part_name(job.number): Part(one.sha256, one.rows, kind) for job, one in made}
+        write_manifest(where, read_manifest(where) | new)
+        failures.extend(Failure("label", name, id_, why) for _, one in made for id_, why in one.failures)
+        return []
+
+    fill(
+        root, "faultscape.stages.collect.known_data:truth_shard", jobs, TruthPart, enter, parts=lambda job, made: [(where, part_name(job.number), made.sha256)],
+        title=f"truth {name}", items=sum(len(job.images) for job in jobs), engine="processes", begin_here=True,
+    )  # fmt: skip
+    return failures
+
+
+@task(TruthJob)
+def truth_shard(job: TruthJob, tick: Callable[[int], None]) -> TruthPart:
+    """Read the truth of some images of a shard, and put it beside the others that the shard has."""
+    root, layout = Path(job.study), entry(job.layout)
+    where = label_maps.truth(root, KINDS[job.kind])
+    held = {one.id: one for one in label_maps.read_stored(where, job.number)}
+    read = _reader(layout, job, read_settings(root).class_list)
+    failures = []
+    for id_, frame in job.images:
+        try:
+            held[id_] = StoredMap(id_, runs.encode(read(frame)))
+        except FaultscapeError as error:
+            failures.append((id_, str(error)))
+        tick(1)
+    maps = [held[id_] for id_ in sorted(held)]
+    return TruthPart(label_maps.put_maps(where, job.number, maps), len(maps), tuple(failures))
+
+
+def _reader(layout: Layout, job: TruthJob, classes: Classes) -> Callable[[Frame], np.ndarray]:
+    """Return what reads the truth of a frame, in the ids that the study keeps."""
+    if job.kind == "instance":
+        assert layout.read_instances is not None
+        read_instances = layout.read_instances
+        return lambda frame: _numbered(read_instances(frame))
+    if job.kind == "anomaly":
+        return lambda frame: layout.read_truth(frame, "anomaly")
+    places = table(classes, job.labels)
+    ids = np.array([*classes.ids, classes.void[0] if classes.void else 0], np.uint16)
+    narrow = ids.astype(np.uint8) if ids.max() < 256 else ids
+    return lambda frame: narrow[np.minimum(places[layout.read_truth(frame, "semantic")], len(classes))]
+
+
+def _numbered(instances: np.ndarray) -> np.ndarray:
+    """Return instances numbered from 1 in the order of their numbers, 0 for none, so that label maps hold them."""
+    values, numbers = np.unique(instances, return_inverse=True)
+    numbers = numbers.reshape(instances.shape) + (values[0] != 0)
+    return numbers.astype(np.uint8 if numbers.max() < 256 else np.uint16)
+
+
+def _mapping(found: Found, settings: Settings) -> dict[str, str]:
+    """Return {label id of the layout: class of the study, or void}; says which classes the study does not have. OptionError where there is no void for them."""
+    classes = settings.class_list
+    own = resolve(found.layout.classes) if found.layout.classes else classes
+    city = resolve("cityscapes").names
+    if found.labels:
+        mapping = dict(found.labels)
+    elif found.layout.to_cityscapes is not None and set(classes.names) <= set(city):
+        mapping = found.layout.to_cityscapes()
+    else:
+        mapping = {str(id_): name for id_, name in zip(own.ids, own.names, strict=True)} | {str(id_): "void" for id_ in own.void}
+    strange = sorted({name for name in mapping.values() if name != "void" and name not in classes.names})
+    mapping = {label: "void" if name in strange else name for label, name in mapping.items()}
+    if strange:
+        print(
+            f"{found.layout.title}: {counted(len(strange), 'class is', 'classes are')} void here, since the study does not have {', '.join(strange[:6])}{' ...' if len(strange) > 6 else ''}"
+        )
+    if not classes.void and "void" in mapping.values():
+        raise OptionError(
+            f"labels of {found.layout.title} are void in part, and the classes of the study have no void id; add one to study.toml, for example void = [255]"
+        )
+    return mapping
+
+
+def _fingerprint(files: Sequence[str], mapping: Mapping[str, str]) -> str:
+    """Return a digest of files by size and time, and of what their labels mean."""
+    stats = [(os.path.basename(file), os.stat(file).st_size, os.stat(file).st_mtime_ns) for file in files]
+    return key_of(sorted(stats), sorted(mapping.items()))
