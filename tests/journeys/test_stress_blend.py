@@ -95,7 +95,7 @@ def test_every_labelled_image_gets_an_object_and_labels_of_0_1_and_255(study: st
     assert found.pixels == {"fishyscapes-v2": tuple(total)}
 
 
-def test_no_object_lies_on_the_ego_vehicle(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_no_object_lies_on_the_ego_vehicle(study: str, tmp_path: Path) -> None:
     mask = np.zeros((96, 128), np.uint8)
     mask[70:] = 1
     made.write(tmp_path / "ego.png", mask)
@@ -185,7 +185,7 @@ def test_overlays_added_to_their_bases_are_the_images(study: str, corpus: made.C
     assert all(json.loads(row["plan"])["preset"] == "fishyscapes-v2" for row in table)
 
 
-def test_v3_has_either_an_anomaly_or_a_known_object_at_its_own_place(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_v3_has_either_an_anomaly_or_a_known_object_at_its_own_place(study: str, tmp_path: Path) -> None:
     with refused(says="known objects of training images"):
         blended(study, "fishyscapes-v3")
     for k in range(6):
@@ -208,7 +208,7 @@ def test_v3_has_either_an_anomaly_or_a_known_object_at_its_own_place(study: str,
     assert states(study)["stress"] == "done"
 
 
-def test_fs_static_has_validation_and_test_sets_without_shared_bases_or_objects(study: str, tmp_path: Path) -> None:
+def test_fs_static_has_validation_and_test_sets_without_shared_bases_or_objects(study: str) -> None:
     found = fs.stress.blend(study, preset="fs-static", frames=10, blending=SMALL, engine="local")
     assert found.sets == ("fs-static-v2-validation", "fs-static-v2-test")
     validation, test = rows(study, found.sets[0]), rows(study, found.sets[1])
@@ -343,7 +343,7 @@ def test_a_model_reads_blended_images_and_is_measured_by_their_labels(study: str
     ]["fishyscapes-v2-contrast-3"]["images"] == {"dark": 5}
 
 
-def test_wrong_lines_are_refused_in_one_line(study: str, corpus: made.Corpus, cutouts: Path, tmp_path: Path) -> None:
+def test_wrong_lines_are_refused_in_one_line(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
     line = ("stress", "blend", study, "--preset")
     for words, said in (
         (("fishyscapes-v4",), "Did you mean 'fishyscapes-v"),

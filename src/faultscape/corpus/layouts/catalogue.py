@@ -46,6 +46,7 @@ LAYOUTS: tuple[Layout, ...] = (
         "Cordts et al. 2016, cityscapes-dataset.com", {"train": 2975, "val": 500, "test": 1525, "train_extra": 19998}, "city",
         "labels are label ids (34) or train ids; those of test are placeholders and count as none; depth is metres from disparity/ and camera/, never without the calibration; one disparity map of train_extra is known to be missing",
         terms="registration; not commercial, not to be handed on", read_semantic=_labels("Cityscapes"), read_instances=masks.cityscapes_instances, read_depth=masks.disparity_depth,
+        read_ego=masks.ego_vehicle,
     ),
     Layout(
         "cityscapes-c", "Cityscapes-C", ("train", "val"), "cityscapes", "semantic", cityscapes.find_corrupted,

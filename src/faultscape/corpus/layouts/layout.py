@@ -79,6 +79,7 @@ class Layout:
     read_anomaly: Read | None = None
     read_instances: Read | None = None
     read_depth: Read | None = None
+    read_ego: Read | None = None
     read_overlaid: Read | None = None
     to_cityscapes: Callable[[], dict[str, str]] | None = None
 

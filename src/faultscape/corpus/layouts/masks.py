@@ -23,6 +23,7 @@ from faultscape.formats.label_maps import colour_table, read_map
 from faultscape.nouns import UNKNOWN
 
 VOID = 255
+EGO = 1  # the label id of the ego vehicle in Cityscapes
 
 
 def translate(path: str | os.PathLike[str], meaning: Mapping[int, int], of: str) -> np.ndarray:
@@ -79,6 +80,12 @@ def cityscapes_instances(frame: Frame) -> np.ndarray:
     """Return the instances of a file of Cityscapes' instanceIds: values of 1,000 on are class x 1,000 + number; smaller ones are no single instance."""
     values = _values(frame.instances)
     return np.where(values >= 1000, values, 0).astype(np.int32)
+
+
+def ego_vehicle(frame: Frame) -> np.ndarray:
+    """Return (H, W) where the ego vehicle is, by Cityscapes' label ids; nowhere in a file of train ids, which do not tell."""
+    labels = _values(frame.truth)
+    return labels == EGO if frame.truth.endswith("labelIds.png") else np.zeros(labels.shape, bool)
 
 
 def numbered_instances(frame: Frame, void: int = VOID) -> np.ndarray:

@@ -14,6 +14,8 @@ import cv2
 import numpy as np
 from PIL import Image as Pillow
 
+from faultscape.corpus.layouts.catalogue import entry
+from faultscape.corpus.layouts.layout import Frame
 from faultscape.corpus.objects.cutout_files import read_cutout
 from faultscape.errors import ImageError
 from faultscape.formats.guard import decoding, open_picture, read_bytes
@@ -68,24 +70,38 @@ def void_digest(mask: np.ndarray) -> str:
 
 
 def depth_digest(path: str) -> str:
-    """Return the digest of a file of depth; ImageError where it cannot be read."""
-    return hashlib.sha256(read_bytes(path, ImageError)).hexdigest()[:32]
+    """Return the digest of a file of depth, or of the files of a layout's; ImageError where they cannot be read."""
+    return hashlib.sha256(b"".join(read_bytes(one, ImageError) for one in _files(path))).hexdigest()[:32]
+
+
+def depth_of_layout(layout: str, frame: Frame) -> str:
+    """Return the place of a frame's depth as a layout has it: its name, and the files of depth and camera."""
+    return f"{layout}|{frame.depth}|{frame.camera}"
+
+
+def _files(path: str) -> list[str]:
+    return [one for one in path.split("|")[1:] if one] if path.count("|") == 2 else [path]
 
 
 def read_depth(path: str, digest: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Return depth (H, W) in metres, by nearest neighbour at the ``shape`` of an image: ``.npy`` of metres, or 16-bit PNG of metres times 256 (0: unknown).
+    """Return depth (H, W) in metres, by nearest neighbour at the ``shape`` of an image: ``.npy`` of metres, 16-bit PNG of metres times 256 (0: unknown), or what a layout has.
 
     Errors: ImageError for a file that changed, or holds no depth.
     """
-    data = read_bytes(path, ImageError)
-    if digest and hashlib.sha256(data).hexdigest()[:32] != digest:
+    if digest and depth_digest(path) != digest:
         raise ImageError(
             f"{path}: the depth changed since images were made of it; put it back, or run the line of `faultscape stress` again"
         )
     try:
-        if path.endswith(".npy"):
+        if path.count("|") == 2:
+            layout, files, camera = path.split("|")
+            read = entry(layout).read_depth
+            depth = np.zeros(0) if read is None else read(Frame("", "", depth=files, camera=camera))
+        elif path.endswith(".npy"):
+            data = read_bytes(path, ImageError)
             depth = np.load(io.BytesIO(data), allow_pickle=False)
         else:
+            data = read_bytes(path, ImageError)
             with decoding(path, ImageError):
                 depth = np.asarray(open_picture(data, path, ImageError)) / _PER_METRE
         depth = np.asarray(depth, np.float32)

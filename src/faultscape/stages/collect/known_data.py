@@ -71,7 +71,7 @@ def find_known(options: CollectOptions, part: MixturePart | None = None) -> Foun
     place, layout = next(iter(options.images)), entry(known.layout)
     if known.split is None and len(layout.splits) > 1:
         raise OptionError(f"say which split of {layout.title} with --split: {', '.join(layout.splits)}")
-    split = known.split or layout.splits[0]
+    split = known.split or next(iter(layout.splits))
     frames = find_frames(layout, place, split)
     if remark := check(layout, frames):
         print(remark)

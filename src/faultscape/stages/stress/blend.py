@@ -136,8 +136,8 @@ def _planned(
 ) -> dict[str, list[Image]]:
     """Return the rows of all frames, each with its plan, by set."""
     rows: dict[str, list[Image]] = {}
-    depth = depth_files(place_text(options.how.depth, "depth"), labels.images)
     fog = options.how.fog if options.how.fog is not None else _FOG if options.preset == FS_STATIC else 0.0
+    depth = depth_files(root, place_text(options.how.depth, "depth"), base) if fog else {}
     preset, folder = cast("BlendPreset", f"fishyscapes-{options.blending}"), root / FOLDER
     order = {image.id: place for place, image in enumerate(labels.images)}
     with progress("plan", len(frames)) as tick:

@@ -1,20 +1,27 @@
-"""Files of depth beside the images of a set, and what a person says of them."""
+"""Files of depth beside the images of a set: those that a person names, else those that the layout of its data set has."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from pathlib import Path
 
 from faultscape.corpus.matches import match
-from faultscape.corpus.stress.files import DEPTH_ENDINGS, depth_digest
+from faultscape.corpus.stress.files import DEPTH_ENDINGS, depth_digest, depth_of_layout
 from faultscape.errors import counted
-from faultscape.study.tables.corpus import Image
+from faultscape.stages.stress.data_frames import frames_of_set
+from faultscape.stages.stress.parents import Base
 
 
-def depth_files(folder: str | None, images: Sequence[Image]) -> dict[str, tuple[str, str]]:
-    """Return {image id: (path of its depth, its digest)} of a folder; what has none gets fog by place, which is said."""
+def depth_files(root: Path, folder: str | None, base: Base) -> dict[str, tuple[str, str]]:
+    """Return {image id: (place of its depth, its digest)}; fog of an image without one follows from place, which is said."""
     if folder is None:
-        return {}
-    found = match(folder, [image.id for image in images], endings=frozenset(DEPTH_ENDINGS))
-    if len(found) < len(images):
-        print(f"--depth {folder}: has no depth of {counted(len(images) - len(found), 'image')}; their fog follows from place")
-    return {id_: (path, depth_digest(path)) for id_, path in found.items()}
+        layout, frames = frames_of_set(root, base)
+        if layout is None or layout.read_depth is None:
+            return {}
+        found = {id_: depth_of_layout(layout.name, frame) for id_, frame in frames.items() if frame.depth and frame.camera}
+        what = layout.title
+    else:
+        found = match(folder, [image.id for image in base.images], endings=frozenset(DEPTH_ENDINGS))
+        what = f"--depth {folder}"
+    if found and len(found) < len(base.images):
+        print(f"{what}: has no depth of {counted(len(base.images) - len(found), 'image')}; their fog follows from place")
+    return {id_: (place, depth_digest(place)) for id_, place in found.items()}

@@ -42,7 +42,7 @@ def fog_images(options: FogOptions) -> Stressed:
             raise OptionError(
                 f"--set {base.name}: was made by `faultscape stress` itself; add fog to the set that it was made of, {known.sets[base.name].of}"
             )
-        depth = depth_files(options.depth, base.images)
+        depth = depth_files(root, options.depth, base)
         line = line_of(options, base)
         names = {base.set_name(f"foggy-{number_word(beta)}"): beta for beta in dict.fromkeys(betas)}
         about = {

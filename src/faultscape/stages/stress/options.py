@@ -49,7 +49,7 @@ class Blending:
     objects_per_frame
         How many objects an image gets.
     ego
-        Where no object may go: a mask file (above 0 on the ego vehicle), a class of the study, or a label number (1 in the label ids of Cityscapes).
+        Where no object may go: a mask file (above 0 on the ego vehicle), a class of the study, or a label number. Default: as the data set's layout says (Cityscapes).
     known
         With fishyscapes-v3: the set that known objects (cars, persons, ...) are cut out of; default: labelled images of role train.
     smallest

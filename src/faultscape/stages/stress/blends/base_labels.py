@@ -1,7 +1,7 @@
 """The labels of a base set, image by image: where it is void, and where no object may go.
 
-Conventions: masks (H, W) at the size of the image. The ego vehicle is a mask file (above 0 where it is, of any size), a class of the study, or a label number as the truth came
-(1 in the label ids of Cityscapes).
+Conventions: masks (H, W) at the size of the image. The ego vehicle is a mask file (above 0 where it is, of any size), a class of the study, or a label number as the truth came; where nobody
+says it, it is what the layout of the data set says (Cityscapes' label ids).
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from faultscape.classes.class_lists import table
+from faultscape.corpus.layouts.layout import Frame, Layout
 from faultscape.errors import ImageError, OptionError, StudyError, closest
 from faultscape.formats.label_maps import read_map
 from faultscape.maps import runs
 from faultscape.maps.resize import nearest
+from faultscape.stages.stress.data_frames import frames_of_set
 from faultscape.stages.stress.parents import Base
 from faultscape.study.parts import read_manifest
 from faultscape.study.settings import Settings
@@ -29,6 +31,7 @@ class BaseLabels:
     def __init__(self, root: Path, settings: Settings, base: Base, truth: str, ego: str | None) -> None:
         self._folder, self._places = label_maps.truth(root, truth), table(settings.class_list)
         self._void, self._ego = len(settings.classes.ids), ego
+        self._root, self._base = root, base
         self._names = settings.classes.names
         parts = read_manifest(self._folder)
         held = {
@@ -63,12 +66,23 @@ class BaseLabels:
     def forbidden(self, image: Image) -> np.ndarray | None:
         """Return (H, W) where no object may go, None where it may go everywhere."""
         if self._ego is None:
-            return None
+            return self._of_layout(image)
         if Path(self._ego).is_file():
             return nearest(self._mask, (image.width, image.height)) > 0
         if self._ego in self._names:
             return self.places(image) == self._names.index(self._ego)
         return self.own(image) == int(self._ego)
+
+    def _of_layout(self, image: Image) -> np.ndarray | None:
+        """Return where the data set itself says that the ego vehicle is."""
+        layout, frames = self._frames
+        if layout is None or layout.read_ego is None or (frame := frames.get(image.id)) is None or not frame.truth:
+            return None
+        return nearest(layout.read_ego(frame).astype(np.uint8), (image.width, image.height)) > 0
+
+    @cached_property
+    def _frames(self) -> tuple[Layout | None, dict[str, Frame]]:
+        return frames_of_set(self._root, self._base)
 
     @cached_property
     def _mask(self) -> np.ndarray:

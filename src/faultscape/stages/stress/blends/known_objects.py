@@ -1,0 +1,88 @@
+"""Known objects for fishyscapes-v3: cut out of labelled training images, each at its own place.
+
+Conventions: the classes that Fishyscapes takes, under the names that class lists give them; instances where the study has them (`truth/instances`), else connected regions of a class. Which
+images are looked at, and which of their objects are taken, follows from bytes, never from names.
+Source: S4 3.1: car, person, truck, bus, train, bike "where we manually filter out any occluded instances"; how many is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.classes.class_lists import table
+from faultscape.corpus.photos import read_photo
+from faultscape.errors import CorpusError, ImageError, OptionError, counted
+from faultscape.maps import runs
+from faultscape.maps.resize import nearest
+from faultscape.progress import progress
+from faultscape.stages.stress.options import BlendOptions
+from faultscape.stressors.objects.cutout import Cutout, connected_cutouts, usable_cutouts
+from faultscape.study.settings import Settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import Image
+from faultscape.ties import tie_order
+
+MOST = 500  # objects of a set
+KNOWN = ("car", "person", "pedestrian", "truck", "bus", "train", "bicycle", "bicyclist", "bike")
+_INSTANCES = "instances"
+
+
+def known_objects(root: Path, settings: Settings, images: Sequence[Image], options: BlendOptions, truth: str) -> list[Cutout]:
+    """Return known objects of labelled training images, at most `MOST`; CorpusError where there are none."""
+    names = {place: name for place, name in enumerate(settings.classes.names) if name.lower() in KNOWN}
+    training = [
+        image
+        for image in images
+        if not image.parent and (image.set == options.how.known if options.how.known else image.role == "train")
+    ]
+    if not names:
+        raise OptionError(
+            f"fishyscapes-v3 blends known objects ({', '.join(KNOWN)}), and the study has no such class; give some in objects.csv with use known"
+        )
+    if not training:
+        raise CorpusError(
+            "fishyscapes-v3 blends known objects of training images, and the study has none: collect some with --set NAME --role train, name a set with --known, or give objects.csv with use known"
+        )
+    places, found = table(settings.class_list), list[Cutout]()
+    maps = lru_cache(maxsize=4)(lambda number: label_maps.read_maps(label_maps.truth(root, truth), number))
+    instances = lru_cache(maxsize=4)(lambda number: label_maps.read_maps(label_maps.truth(root, _INSTANCES), number))
+    order = tie_order([image.key for image in training], options.seed, [image.id for image in training]).tolist()
+    with progress("known objects", len(training)) as tick:
+        for image in [training[k] for k in order]:
+            tick(1)
+            if len(found) >= MOST or (code := maps(image.shard).get(image.id)) is None:
+                continue
+            try:
+                photo = read_photo(image)[0]
+            except ImageError:
+                continue
+            size = (image.width, image.height)
+            labels, of_labels = nearest(places[runs.decode(code)], size), names
+            if (numbered := instances(image.shard).get(image.id)) is not None:
+                labels, of_labels = of_instances(nearest(runs.decode(numbered), size), labels, names)
+            cut = connected_cutouts(photo, labels, of_labels, image.id, smallest=options.how.smallest)
+            found += usable_cutouts(cut, options.how.smallest)[0]
+    if not found:
+        raise CorpusError(
+            f"no known object of {options.how.smallest} pixels or more in {counted(len(training), 'training image')} with labels of truth {truth}; lower --smallest, or give objects.csv with use known"
+        )
+    return found[:MOST]
+
+
+def of_instances(instances: np.ndarray, places: np.ndarray, names: dict[int, str]) -> tuple[np.ndarray, dict[int, str]]:
+    """Return instances (H, W), 0 for none, and {instance: class} of those whose commonest place is one of ``names``.
+
+    >>> of_instances(np.array([[1, 1, 2, 0]]), np.array([[8, 8, 3, 3]]), {8: "car"})[1]
+    {1: 'car'}
+    """
+    found = {}
+    for number in np.unique(instances).tolist():
+        if number:
+            commonest = int(np.bincount(places[instances == number]).argmax())
+            if commonest in names:
+                found[number] = names[commonest]
+    return instances, found

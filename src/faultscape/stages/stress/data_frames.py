@@ -1,0 +1,26 @@
+"""The frames of a set that is a data set of a known layout: what the data set has beside images and truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from faultscape.corpus.layouts.catalogue import entry
+from faultscape.corpus.layouts.layout import Frame, Layout, find_frames
+from faultscape.errors import FaultscapeError
+from faultscape.stages.stress.parents import Base
+from faultscape.study.tables.stress_sets import read_stress
+
+
+def frames_of_set(root: Path, base: Base) -> tuple[Layout | None, dict[str, Frame]]:
+    """Return the layout of a set and {image id: frame}; None and nothing of a set of no layout, or whose data set is no longer there."""
+    source = read_stress(root).data.get(base.name)
+    if source is None:
+        return None, {}
+    try:
+        layout = entry(source.layout)
+        frames = find_frames(layout, source.path, source.split)
+    except FaultscapeError:
+        return None, {}
+    before = "" if base.name == "main" else f"{base.name}/"
+    there = {image.id for image in base.images}
+    return layout, {f"{before}{frame.id}": frame for frame in frames if f"{before}{frame.id}" in there}
