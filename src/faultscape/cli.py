@@ -43,7 +43,7 @@ VERBS = (
 )
 GROUPS = {  # verbs of several lines: the name of each, and its function
     "label": {"export": "export", "import": "import_", "remove": "remove"},
-    "stress": {"corrupt": "corrupt", "blend": "blend", "holdout": "holdout", "fog": "fog"},
+    "stress": {"corrupt": "corrupt", "blend": "blend", "holdout": "holdout", "fog": "fog", "sheet": "sheet"},
 }
 _NAMED = ("--anomaly", "--confidence", "--doubt", "--probabilities")  # options that take NAME=FOLDER words
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")

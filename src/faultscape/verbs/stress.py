@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from faultscape.arguments import Place, needed_text, place_text, several
 from faultscape.choices import Role
-from faultscape.stages.stress.options import Blending, BlendOptions, CorruptOptions, FogOptions, HoldoutOptions
+from faultscape.stages.stress.options import Blending, BlendOptions, CorruptOptions, FogOptions, HoldoutOptions, SheetOptions
 from faultscape.stages.stress.result import Blends, HeldOut, Reviewed, Stressed
+
+if TYPE_CHECKING:
+    from faultscape.stages.stress.sheet import Sheet
 
 
 def corrupt(
@@ -206,3 +211,20 @@ def holdout(
 
     names = tuple(word.strip() for word in classes.split(",")) if isinstance(classes, str) else several(classes)
     return hold_out_classes(HoldoutOptions(needed_text(study, "study"), names, preset, as_, truth, place_text(write, "write")))
+
+
+def sheet(study: Place, *, set_: list[str] | None = None, images: int = 8) -> Sheet:
+    """Write STUDY/stress/sheet.html, a contact sheet of made sets: one image under each corruption and severity, and blended images with their labels.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    set_
+        A made set; repeat it for more. Default: all.
+    images
+        How many images of a blended set.
+    """
+    from faultscape.stages.stress.sheet import write_sheet
+
+    return write_sheet(SheetOptions(needed_text(study, "study"), several(set_), images))

@@ -169,3 +169,17 @@ class HoldoutOptions:
 
     def __post_init__(self) -> None:
         refuse_empty(self)
+
+
+@dataclass(frozen=True)
+class SheetOptions:
+    """Which made sets to show, and how many images of a blended one: see `stress sheet`."""
+
+    study: str
+    set_: tuple[str, ...] = ()
+    images: int = 8
+
+    def __post_init__(self) -> None:
+        refuse_empty(self)
+        if self.images < 1:
+            raise OptionError(f"--images is a whole number, 1 or more; got {self.images}")

@@ -1,0 +1,110 @@
+"""The contact sheet of a study's made sets: STUDY/stress/sheet.html.
+
+Conventions: corruptions and fog show the same parent at each severity, the first in the order among equals; blended sets some images with their labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from faultscape.corpus.photos import read_parent, read_photo
+from faultscape.errors import StudyError, counted
+from faultscape.maps import runs
+from faultscape.progress import progress
+from faultscape.reporting.stress_page import Cell, Row, stress_page
+from faultscape.stages.stress.blends.blended_labels import ANOMALIES, read_facts
+from faultscape.stages.stress.options import SheetOptions
+from faultscape.study.folder import existing, put
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import Image, read_corpus
+from faultscape.study.tables.stress_sets import StressSet, labels_folder, read_stress
+from faultscape.ties import tie_order
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The contact sheet that was written, and how many sets and images are on it."""
+
+    path: str
+    sets: int
+    images: int
+
+    def __repr__(self) -> str:
+        return f"{self.path}: {counted(self.images, 'image')} of {counted(self.sets, 'set')}; open it in a browser"
+
+
+def write_sheet(options: SheetOptions) -> Sheet:
+    """Write the contact sheet of the made sets that a line names, or of all; StudyError where there are none."""
+    root = existing(options.study)
+    known = read_stress(root).sets
+    if strange := [name for name in options.set_ if name not in known]:
+        raise StudyError(
+            f"--set {strange[0]}: `faultscape stress` made no such set; it made {', '.join([*known][:8]) or 'none'}{', ...' if len(known) > 8 else ''}"
+        )
+    names = [name for name in known if not options.set_ or name in options.set_]
+    if not names:
+        raise StudyError(f"{root} has no made sets; make some with `faultscape stress corrupt {options.study}`")
+    of_set: dict[str, list[Image]] = {name: [] for name in names}
+    for image in read_corpus(root):
+        if image.set in of_set:
+            of_set[image.set].append(image)
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for name in names:
+        about = known[name]
+        groups.setdefault(
+            (about.kind, about.of, str(about.parameters.get("corruption", name if about.kind == "blend" else "fog"))), []
+        ).append(name)
+    rows = []
+    with progress("sheet", len(groups)) as tick:
+        for (kind, of, title), mine in groups.items():
+            rows.append(
+                _blended(root, mine[0], of_set[mine[0]], options.images)
+                if kind == "blend"
+                else _under_each(title, of, [(known[name], of_set[name]) for name in mine])
+            )
+            tick(1)
+    rows = [row for row in rows if row.cells]
+    path = root / "stress" / "sheet.html"
+    put(path, stress_page(root.resolve().name, rows).encode("utf-8", "xmlcharrefreplace"))
+    return Sheet(str(path), len(names), sum(len(row.cells) for row in rows))
+
+
+def _under_each(title: str, of: str, sets: Sequence[tuple[StressSet, Sequence[Image]]]) -> Row:
+    """Return one parent under each condition of a family, behind the parent itself."""
+    cells: list[Cell] = []
+    for about, images in sets:
+        if not images:
+            continue
+        parents = {image.parent: image for image in images}
+        image = parents.get(cells[0].caption) if cells else _chosen(images, 1)[0]
+        if image is None:
+            continue
+        if not cells:
+            cells.append(Cell(image.parent, read_parent(image)))
+        cells.append(
+            Cell(
+                f"severity {about.parameters['severity']}" if about.kind == "corrupt" else f"beta {about.parameters['beta']}",
+                read_photo(image)[0],
+            )
+        )
+    return Row(title.replace("_", " ").capitalize(), f"of {of}", tuple(cells))
+
+
+def _blended(root: Path, name: str, images: Sequence[Image], count: int) -> Row:
+    facts, cells = read_facts(root, name), []
+    for image in _chosen(images, count):
+        maps = label_maps.read_maps(labels_folder(root, name) / ANOMALIES, image.shard)
+        share = int(facts[image.id]["anomalous"]) / (image.width * image.height)
+        cells.append(
+            Cell(
+                f"{image.id.partition('/')[2]}: {100 * share:.1f} % anomalous", read_photo(image)[0], runs.decode(maps[image.id])
+            )
+        )
+    return Row(name, f"{counted(len(images), 'image')}, of which {len(cells)} are shown with their labels", tuple(cells))
+
+
+def _chosen(images: Sequence[Image], count: int) -> list[Image]:
+    order = tie_order([image.digest for image in images], 0, [image.id for image in images]).tolist()
+    return [images[k] for k in order[:count]]
