@@ -105,7 +105,10 @@ def shown(name: str) -> str:
     >>> shown("a\nb"), shown("\udcff.png")
     ('a\\nb', '\\xff.png')
     """
-    readable = os.fsencode(name).decode("utf-8", "backslashreplace")
+    try:
+        readable = os.fsencode(name).decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:  # half a character, which no file is called by
+        readable = name.encode("utf-8", "backslashreplace").decode()
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in readable)
 
 
