@@ -11,7 +11,7 @@ import re
 
 from faultscape.corpus.objects.file_tree import FileTree, stem_of
 from faultscape.corpus.objects.harvest import MOST_OBJECTS, Harvest
-from faultscape.errors import FaultscapeError
+from faultscape.errors import CorpusError, FaultscapeError
 from faultscape.formats.coco import MOST_BYTES, CocoImage, coco_of, is_coco, mask_of
 from faultscape.formats.pictures import rgb_of
 from faultscape.stressors.objects.cutout import cutout_of_mask
@@ -28,7 +28,7 @@ def coco_files(tree: FileTree) -> list[str]:
 def take_coco(harvest: Harvest, json: str) -> None:
     """Take the objects of a JSON file; whatever is wrong with it, an image or an object is noted."""
     try:
-        images = coco_of(harvest.tree.read(json, MOST_BYTES), json)
+        images = coco_of(harvest.tree.read(json, MOST_BYTES, CorpusError), json)
     except FaultscapeError as error:
         harvest.leave(json, error)
         return

@@ -142,7 +142,7 @@ def _splits(harvest: Harvest, root: str) -> dict[str, str]:
         if f"{folder}{list_}" not in harvest.tree.files:
             continue
         harvest.done.add(f"{folder}{list_}")
-        text = harvest.tree.read(f"{folder}{list_}", _MOST_BYTES).decode("utf-8", "replace")
+        text = harvest.tree.read(f"{folder}{list_}", _MOST_BYTES, CorpusError).decode("utf-8", "replace")
         for id_ in (line.split()[0] for line in text.splitlines() if line.strip()):
             if splits.setdefault(id_, split) != split:
                 raise CorpusError(
