@@ -124,6 +124,28 @@ def test_polygons_and_run_lengths_of_coco_are_objects_of_their_category(tmp_path
     assert read(tmp_path).cutouts[0].digest == cutout.digest
 
 
+def test_of_images_with_one_name_that_in_the_folder_of_the_json_file_counts_and_else_none(tmp_path: Path) -> None:
+    json_file = coco(tmp_path, [{"segmentation": [SQUARE]}])
+    put(tmp_path / "train2017" / "a.png", photo(1))
+    put(tmp_path / "images" / "a.png", photo(2))
+    assert read(tmp_path).cutouts[0].name == "val2017/a.png zebra 1"
+    json_file.rename(tmp_path / "objects.json")
+    assert read(tmp_path).cutouts[0].name == "images/a.png zebra 1"
+    shutil.rmtree(tmp_path / "images")
+    with refused(
+        CorpusError, r"objects\.json: names 'a\.png', which is the name of 2 files, train2017/a\.png and val2017/a\.png"
+    ):
+        read(tmp_path)
+
+
+def test_a_mask_of_objects_csv_stands_above_what_coco_says_of_an_image(tmp_path: Path) -> None:
+    coco(tmp_path, [{"segmentation": [SQUARE]}])
+    put(tmp_path / "mask.png", square(5, 25))
+    put(tmp_path / "objects.csv", "file,class,mask\nval2017/a.png,gnu,mask.png\n")
+    found = read(tmp_path)
+    assert [(cutout.class_, cutout.area) for cutout in found.cutouts] == [("gnu", 625)]
+
+
 def test_what_coco_gives_no_object_of_is_left_out_object_by_object(tmp_path: Path) -> None:
     coco(
         tmp_path,

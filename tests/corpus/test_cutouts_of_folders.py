@@ -87,27 +87,37 @@ def test_a_folder_in_which_nothing_can_be_used_is_told_all_forms_and_the_first_r
         fs.corpus.read_cutouts("s3://bucket/objects")
 
 
-def test_links_that_lead_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
+def test_links_that_lead_out_of_the_folder_and_what_is_hidden_are_left_out(tmp_path: Path) -> None:
     put(tmp_path / "elsewhere" / "a.png", rgba(0))
     put(tmp_path / "objects" / "own.png", rgba(1))
     (tmp_path / "objects" / "out.png").symlink_to(tmp_path / "elsewhere" / "a.png")
     (tmp_path / "objects" / "folder").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "objects" / "inside.png").symlink_to("own.png")
+    (tmp_path / "objects" / "lost.png").symlink_to("none.png")
+    put(tmp_path / "objects" / ".trash" / "a.png", rgba(2))
+    put(tmp_path / "objects" / ".own.png", rgba(3))
     found = read(tmp_path / "objects")
     assert len(found.cutouts) == 1
     assert [(name, why.partition(";")[0]) for name, why in found.left_out] == [
+        (".own.png", "is a hidden file"),
+        (".trash", "is a hidden folder"),
         ("folder", "is a link to a folder, which is not followed"),
+        ("lost.png", "is a link to a file that is not there"),
         ("out.png", "is a link that leads out of the folder"),
+        ("own.png", "is the same object as inside.png"),
     ]
 
 
 def test_the_same_object_counts_once_whatever_its_files_are_called_and_the_one_of_which_more_is_said_stays(
     tmp_path: Path,
 ) -> None:
-    hidden = rgba(0)
-    hidden[0, 0, :3] ^= 255  # where nothing is seen
+    hole = square(side=22)
+    hole[15, 15] = 0
+    hidden = rgba(0, hole)
+    hidden[15, 15, :3] ^= 255  # where nothing is seen
     for order in (("a", "b"), ("b", "a")):
         place = tmp_path / "".join(order)
-        put(place / f"{order[0]}.png", rgba(0))
+        put(place / f"{order[0]}.png", rgba(0, hole))
         put(place / "dog" / f"{order[1]}.png", hidden)
         put(place / "other.png", rgba(1))
         found = read(place)
@@ -158,6 +168,7 @@ def test_images_and_masks_that_do_not_fit_are_left_out(tmp_path: Path) -> None:
     for ending in ("png", "bmp"):
         put(tmp_path / "images" / f"twice.{ending}", photo())
     put(tmp_path / "masks" / "good.png", square())
+    put(tmp_path / "masks" / "twice.png", square())
     put(tmp_path / "masks" / "empty.png", square(value=0))
     put(tmp_path / "masks" / "large.png", np.ones((SIZE, SIZE + 1), np.uint8))
     put(tmp_path / "masks" / "coloured.png", photo())
@@ -178,6 +189,7 @@ def test_images_and_masks_that_do_not_fit_are_left_out(tmp_path: Path) -> None:
         "images/twice.png": "has the same name as images/twice.bmp; rename or remove one of 2 files",
         "masks/": "holds 1 file that no object is read from",
         "masks/orphan.png": "is a mask without an image images/orphan",
+        "masks/twice.png": "is a mask without an image images/twice",
     }
 
 
@@ -226,8 +238,13 @@ def test_objects_csv_says_more_of_images_beside_masks_and_of_voc(tmp_path: Path)
     put(tmp_path / "pairs" / "objects.csv", "file,class,split\nimages/a.png,gnu,test\n")
     assert classes(read(tmp_path / "pairs")) == [("gnu", "test", "anomaly")]
     voc(tmp_path / "voc", square(value=3))
-    put(tmp_path / "voc" / "objects.csv", "file,use\nJPEGImages/a.png,known\n")
-    assert classes(read(tmp_path / "voc")) == [("bird", "", "known")]
+    put(tmp_path / "voc" / "ImageSets" / "Segmentation" / "val.txt", "a\n")
+    put(tmp_path / "voc" / "more" / "b.png", rgba(1))
+    put(tmp_path / "voc" / "objects.csv", "file,use,split,mask\nJPEGImages/a.png,known,test,\nmore/b.png,,,\n")
+    assert classes(read(tmp_path / "voc")) == [("bird", "test", "known"), ("more", "", "anomaly")]
+    put(tmp_path / "voc" / "instances" / "a.png", square(5, 10, 3) + square(15, 10, 255))
+    put(tmp_path / "voc" / "objects.csv", "file,class,mask\nJPEGImages/a.png,owl,instances/a.png\n")
+    assert [cutout.area for cutout in read(tmp_path / "voc", 10).cutouts] == [100, 100]  # and no longer what VOC says
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,12 @@ def test_long_runs_have_several_digits() -> None:
     assert runs_of_text(text_of(runs), 2_000_000).tolist() == runs
 
 
+@pytest.mark.parametrize("text", [text_of([4, -2, 4]), text_of([0, 0, 0, 0, 7, -1]), "V" + 20 * "P" + "0"])
+def test_runs_below_0_and_numbers_of_many_digits_are_refused(text: str) -> None:
+    with refused(LabelMapError, "damaged"):
+        mask_of({"size": [2, 3], "counts": text}, (2, 3))
+
+
 @given(st.text(st.characters(codec="ascii"), max_size=12), st.integers(1, 6), st.integers(1, 6))
 def test_any_text_is_a_mask_of_the_image_or_is_refused(text: str, height: int, width: int) -> None:
     said = "run lengths"
