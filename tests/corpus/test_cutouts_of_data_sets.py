@@ -12,7 +12,7 @@ from PIL import Image
 
 import faultscape as fs
 from faultscape.errors import CorpusError
-from made_objects import SIZE, classes, photo, put, read, square, voc
+from made_objects import SIZE, classes, photo, put, read, rgba, square, voc
 from refusals import refused
 
 # PASCAL VOC
@@ -201,6 +201,15 @@ def test_a_damaged_file_of_coco_is_told_what_is_wrong(tmp_path: Path, changed: d
     put(tmp_path / "extra_mask.png", square())
     assert len(str(told.value)) < 500 + len(str(tmp_path))
     assert any(re.search(says, why) for _, why in read(tmp_path).left_out)
+
+
+def test_a_json_file_that_is_larger_than_is_read_is_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("faultscape.corpus.objects.coco_folder.MOST_BYTES", 100)
+    coco(tmp_path, [{"segmentation": [SQUARE]}])
+    put(tmp_path / "own.png", rgba(1))
+    found = read(tmp_path)
+    assert len(found.cutouts) == 1
+    assert re.search("has [0-9]+ bytes; at most 100 are read", dict(found.left_out)["annotations/instances_val2017.json"])
 
 
 def test_real_run_lengths_of_coco_have_the_area_that_their_file_says(data: Path, tmp_path: Path) -> None:

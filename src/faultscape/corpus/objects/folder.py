@@ -103,7 +103,7 @@ def _take(harvest: Harvest) -> Kind:
         for root in trees:
             take_voc(harvest, root)
         return "voc"
-    if files := coco_files(harvest.tree):
+    if files := coco_files(harvest):
         for json in files:
             take_coco(harvest, json)
         return "coco"
