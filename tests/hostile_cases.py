@@ -24,7 +24,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from refusals import refused_text, told
+from refusals import refused, refused_text, told
 
 MEMORY = 768 << 20  # bytes that a case may allocate
 SECONDS = 10  # of the processor that a case may use
@@ -402,7 +402,105 @@ STUDIES = (
 )  # fmt: skip
 
 
-CASES: tuple[Case, ...] = (*LABELME, *IMAGES, *NETWORKS, *NAMES, *STUDIES)
+# cut-outs: folders of them, and the file in which a study keeps one
+
+
+def _folder_of_objects(files: dict[str, Callable[[], bytes]], folder: Path) -> None:
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data())
+
+
+def _read_objects(folder: Path, smallest: int = 400) -> str:
+    import faultscape as fs
+
+    with refused(fs.errors.CorpusError) as told:
+        fs.corpus.read_cutouts(folder, smallest=smallest, say=lambda _: None)
+    return str(told.value)
+
+
+def _read_kept(folder: Path) -> str:
+    import faultscape as fs
+
+    with refused(fs.errors.ImageError) as told:
+        fs.corpus.read_cutout((folder / "kept.png").read_bytes(), "kept.png")
+    return str(told.value)
+
+
+def _png(mode: str, size: tuple[int, int], *, says: tuple[int, int] | None = None, text: str = "", values: Any = None) -> bytes:
+    """A PNG, whose header may say another size than it has."""
+    import io
+    import zlib
+
+    import numpy as np
+    from PIL import Image
+    from PIL.PngImagePlugin import PngInfo
+
+    info, out = PngInfo(), io.BytesIO()
+    if text:
+        info.add_text("faultscape-cutout", text, zip=True)
+    image = Image.new(mode, size) if values is None else Image.fromarray(np.asarray(values))
+    image.save(out, "PNG", pnginfo=info)
+    data = bytearray(out.getvalue())
+    if says:
+        data[16:24] = b"".join(side.to_bytes(4, "big") for side in says)
+        data[29:33] = zlib.crc32(data[12:29]).to_bytes(4, "big")
+    return bytes(data)
+
+
+def _coco(segmentation: str, **changed: str) -> dict[str, Callable[[], bytes]]:
+    parts = {
+        "images": '[{"id": 1, "file_name": "a.png", "width": 64, "height": 64}]',
+        "annotations": '[{"image_id": 1, "category_id": 1, "segmentation": %s}]' % segmentation,  # noqa: UP031
+        "categories": '[{"id": 1, "name": "dog"}]',
+    } | changed
+    text = "{%s}" % ", ".join(f'"{name}": {value}' for name, value in parts.items())  # noqa: UP031
+    return {"instances.json": text.encode, "images/a.png": partial(_png, "RGB", (64, 64))}
+
+
+def _checks(side: int) -> bytes:
+    import numpy as np
+
+    rows, columns = np.indices((side, side))
+    return _png("L", (side, side), values=((rows % 2) & (columns % 2)).astype(np.uint8))
+
+
+def _numbers(side: int) -> bytes:
+    import numpy as np
+
+    return _png("I;16", (side, side), values=np.arange(side * side, dtype=np.uint16).reshape(side, side))
+
+
+def _torn() -> bytes:
+    import numpy as np
+
+    return _png("RGBA", (64, 64), values=np.random.default_rng(0).integers(0, 256, (64, 64, 4), np.uint8))[:900]
+
+
+def _of_objects(name: str, files: dict[str, Callable[[], bytes]], says: str, smallest: int = 400) -> Case:
+    return Case(f"objects: {name}", partial(_folder_of_objects, files), partial(_read_objects, smallest=smallest), says)
+
+
+OBJECTS = (
+    _of_objects("an image of 10^10 pixels", {"a.png": partial(_png, "RGBA", (4, 4), says=(100_000, 100_000))}, r"a\.png: its pixels are more than|are more than the"),
+    _of_objects("an image that ends early", {"a.png": _torn}, r"a\.png: .*([Tt]runcated|broken)"),
+    _of_objects("lists within lists", _coco("[]", more=DEEP), r"instances\.json: is no COCO file"),
+    _of_objects("twelve million lists", _coco("[]", more="[" + "[]," * 12_000_000 + "[]]"), r"instances\.json: holds some 12,000,0.. values"),
+    _of_objects("a hundred million numbers", _coco("[]", more="[" + "1," * 100_000_001 + "1]"), r"instances\.json: holds some 100,000,0.. values"),
+    _of_objects("run lengths of more pixels than the image has", _coco('{"size": [64, 64], "counts": [0, 178956970, 178956970]}'), "its run lengths cover 357,913,940 pixels"),
+    _of_objects("run lengths of a size of their own", _coco('{"size": [400000, 400000], "counts": [160000000000]}'), r"are of the size \[400000, 400000\]"),
+    _of_objects("a text of run lengths without end", _coco('{"size": [64, 64], "counts": "%s"}' % ("o" * 10_000_000)), "damaged: the text is none"),
+    _of_objects("an image of 10^12 pixels that only the text knows", _coco("[]", images='[{"id": 1, "file_name": "a.png", "width": 1000000, "height": 1000000}]'), "is 64 x 64 pixels, in its annotations 1000000 x 1000000"),
+    _of_objects("a polygon of a million edges", _coco("[[" + "0,0,9,64," * 500_000 + "0,64]]"), "would take too long"),
+    _of_objects("a polygon of numbers that are none", _coco("[[NaN, 0, 1, 1, 2, Infinity]]"), "finite numbers"),
+    _of_objects("65,535 instances", {"images/a.png": partial(_png, "RGB", (256, 256)), "instances/a.png": partial(_numbers, 256)}, "holds 65,535 values; at most 1,000"),
+    _of_objects("250,000 regions", {"JPEGImages/a.png": partial(_png, "RGB", (1000, 1000)), "SegmentationClass/a.png": partial(_checks, 1000)}, "regions of aeroplane; at most 1,000", smallest=1),
+    Case("kept cut-out: a text that unpacks to 64 MB", lambda folder: (folder / "kept.png").write_bytes(_png("RGBA", (4, 4), text=" " * (64 << 20))), _read_kept, r"kept\.png: .*too large"),
+    Case("kept cut-out: 10^10 pixels", lambda folder: (folder / "kept.png").write_bytes(_png("RGBA", (4, 4), says=(100_000, 100_000))), _read_kept, r"kept\.png: .*more than"),
+)  # fmt: skip
+
+
+CASES: tuple[Case, ...] = (*LABELME, *IMAGES, *NETWORKS, *NAMES, *STUDIES, *OBJECTS)
 
 
 def run(folder: Path, names: Iterable[str], module: str = __name__, *, seconds: float = 600) -> dict[str, Told]:

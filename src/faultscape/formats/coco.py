@@ -157,8 +157,6 @@ def runs_of_text(text: str, pixels: int) -> np.ndarray:
     place = np.arange(len(codes)) - np.repeat(starts, digits)
     runs = np.add.reduceat((codes & 31) << (5 * place), starts)
     runs -= np.where(codes[ends] & 16, np.int64(1) << (5 * digits), 0)  # the highest bit is the sign
-    if np.abs(runs).max() > pixels:
-        raise wrong
     runs[1::2], runs[2::2] = np.cumsum(runs[1::2]), np.cumsum(runs[2::2])
     if runs.min() < 0 or runs.max() > pixels:
         raise wrong

@@ -9,9 +9,9 @@ from __future__ import annotations
 import posixpath
 import re
 
-from faultscape.corpus.objects.file_tree import FileTree, stem_of
+from faultscape.corpus.objects.file_tree import stem_of
 from faultscape.corpus.objects.harvest import MOST_OBJECTS, Harvest
-from faultscape.errors import FaultscapeError
+from faultscape.errors import CorpusError, FaultscapeError
 from faultscape.formats.coco import MOST_BYTES, CocoImage, coco_of, is_coco, mask_of
 from faultscape.formats.pictures import rgb_of
 from faultscape.stressors.objects.cutout import cutout_of_mask
@@ -19,16 +19,18 @@ from faultscape.stressors.objects.cutout import cutout_of_mask
 _SPLITS = {"val": "validation", "validation": "validation", "test": "test"}
 
 
-def coco_files(tree: FileTree) -> list[str]:
-    """Return the JSON files of a folder that may be COCO's, by name."""
-    near = [name for name in tree.files if name.lower().endswith(".json") and posixpath.dirname(name) in ("", "annotations")]
-    return [name for name in near if _may_be(tree, name)]
+def coco_files(harvest: Harvest) -> list[str]:
+    """Return the JSON files of a folder that may be COCO's, by name; of one that cannot be read, or is too large, that is noted."""
+    near = [
+        name for name in harvest.tree.files if name.lower().endswith(".json") and posixpath.dirname(name) in ("", "annotations")
+    ]
+    return [name for name in near if _may_be(harvest, name)]
 
 
 def take_coco(harvest: Harvest, json: str) -> None:
     """Take the objects of a JSON file; whatever is wrong with it, an image or an object is noted."""
     try:
-        images = coco_of(harvest.tree.read(json, MOST_BYTES), json)
+        images = coco_of(harvest.tree.read(json, MOST_BYTES, CorpusError), json)
     except FaultscapeError as error:
         harvest.leave(json, error)
         return
@@ -97,10 +99,11 @@ def _file_of(harvest: Harvest, json: str, image: CocoImage, files: dict[str, lis
     return found[0]
 
 
-def _may_be(tree: FileTree, name: str) -> bool:
+def _may_be(harvest: Harvest, name: str) -> bool:
     try:
-        return is_coco(tree.read(name, MOST_BYTES))
-    except FaultscapeError:
+        return is_coco(harvest.tree.read(name, MOST_BYTES, CorpusError))
+    except CorpusError as error:
+        harvest.leave(name, error)
         return False
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from faultscape.corpus.sources import IMAGE_ENDINGS
-from faultscape.errors import CorpusError, ImageError
+from faultscape.errors import CorpusError, FaultscapeError, ImageError
 from faultscape.formats.guard import read_bytes
 
 MOST_BYTES = 1 << 30  # of a file of pixels
@@ -26,9 +26,9 @@ class FileTree:
     files: tuple[str, ...]
     left_out: tuple[tuple[str, str], ...]
 
-    def read(self, name: str, limit: int = MOST_BYTES) -> bytes:
-        """Return what a file holds; ImageError where it cannot be read, or is larger than ``limit``."""
-        return read_bytes(self.root / name, ImageError, limit=limit)
+    def read(self, name: str, limit: int = MOST_BYTES, error: type[FaultscapeError] = ImageError) -> bytes:
+        """Return what a file holds; ``error`` where it cannot be read, or has more than ``limit`` bytes."""
+        return read_bytes(self.root / name, error, limit=limit)
 
     def images(self, under: str = "") -> tuple[str, ...]:
         """Return the files with the ending of an image in a folder (``""``: in all), by name."""
@@ -105,7 +105,10 @@ def shown(name: str) -> str:
     >>> shown("a\nb"), shown("\udcff.png")
     ('a\\nb', '\\xff.png')
     """
-    readable = os.fsencode(name).decode("utf-8", "backslashreplace")
+    try:
+        readable = os.fsencode(name).decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:  # half a character, which no file is called by
+        readable = name.encode("utf-8", "backslashreplace").decode()
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in readable)
 
 

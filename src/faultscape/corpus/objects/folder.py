@@ -86,9 +86,10 @@ def read_cutouts(
     kind = _take(harvest)
     for name in sorted(plain.keys() - harvest.done):
         take_rgba(harvest, name)
+    reasons = sorted(harvest.left_out, key=lambda one: (not is_image(one[0]), one))
     _rest(harvest)
     found = ObjectFolder(harvest.cutouts(), tuple(sorted(set(harvest.left_out))), "csv" if NAME in tree.files else kind)
-    first = next((one for one in found.left_out if is_image(one[0])), (found.left_out or (("", ""),))[0])
+    first = (reasons or found.left_out or (("", ""),))[0]
     if not found.cutouts:
         why = f"; {first[0]}: {first[1]}" if first[0] else ""
         raise CorpusError(f"{place}: holds no object that can be used; expected {EXPECTED}{why[:200]}")
@@ -102,7 +103,7 @@ def _take(harvest: Harvest) -> Kind:
         for root in trees:
             take_voc(harvest, root)
         return "voc"
-    if files := coco_files(harvest.tree):
+    if files := coco_files(harvest):
         for json in files:
             take_coco(harvest, json)
         return "coco"

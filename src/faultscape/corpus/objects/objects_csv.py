@@ -52,7 +52,7 @@ def read_rows(tree: FileTree) -> tuple[ObjectRow, ...]:
         return ()
     where = tree.root / NAME
     try:
-        text = tree.read(NAME, _MOST_BYTES).decode("utf-8-sig")
+        text = tree.read(NAME, _MOST_BYTES, CorpusError).decode("utf-8-sig")
         lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
         raise CorpusError(f"{where}: cannot be read as CSV in UTF-8: {str(error)[:200]}") from None

@@ -141,7 +141,8 @@ def _splits(harvest: Harvest, root: str) -> dict[str, str]:
     for list_, split in _LISTS.items():
         if f"{folder}{list_}" not in harvest.tree.files:
             continue
-        text = harvest.tree.read(f"{folder}{list_}", _MOST_BYTES).decode("utf-8", "replace")
+        harvest.done.add(f"{folder}{list_}")
+        text = harvest.tree.read(f"{folder}{list_}", _MOST_BYTES, CorpusError).decode("utf-8", "replace")
         for id_ in (line.split()[0] for line in text.splitlines() if line.strip()):
             if splits.setdefault(id_, split) != split:
                 raise CorpusError(
