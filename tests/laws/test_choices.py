@@ -21,6 +21,9 @@ from faultscape.labelling.catalogue import FORMATS
 from faultscape.metrics.catalogue import CONCORDANCES
 from faultscape.metrics.definitions import PRESETS, Definitions, define
 from faultscape.selection.catalogue import GOALS, NAMES
+from faultscape.stages.stress.options import PRESETS as BLEND_PRESETS
+from faultscape.stressors.catalogue import PRESETS as CORRUPTION_PRESETS
+from faultscape.stressors.holdout import HOLDOUT_PRESETS
 from refusals import refused
 
 TYPES = {name: get_args(kind) for name, kind in vars(choices).items() if get_origin(kind) is Literal}
@@ -71,6 +74,9 @@ LISTED: dict[
     "select: selectors": (fs.select, "selector", NAMES),
     "export: label formats": (fs.label.export, "format", tuple(form.name for form in FORMATS)),
     "import: label formats": (fs.label.import_, "format", tuple(form.name for form in FORMATS)),
+    "corrupt: presets": (fs.stress.corrupt, "preset", tuple(preset.name for preset in CORRUPTION_PRESETS)),
+    "blend: presets": (fs.stress.blend, "preset", BLEND_PRESETS),
+    "holdout: presets": (fs.stress.holdout, "preset", tuple(preset.name for preset in HOLDOUT_PRESETS)),
 }
 
 
@@ -95,7 +101,7 @@ def test_pixel_metrics_take_every_over_and_no_other(of: str) -> None:
         metric(*counts, over="each")
 
 
-GROUPS = [
+OPTION_GROUPS = [
     (verb, name, type(parameter.default).__name__)
     for verb in ("collect", "predict", "select", "measure")
     for name, parameter in inspect.signature(getattr(fs, verb)).parameters.items()
@@ -103,8 +109,8 @@ GROUPS = [
 ]
 
 
-@pytest.mark.parametrize(("verb", "name", "group"), GROUPS)
+@pytest.mark.parametrize(("verb", "name", "group"), OPTION_GROUPS)
 def test_options_that_belong_together_come_in_their_group(verb: str, name: str, group: str) -> None:
-    assert len(GROUPS) == 11
+    assert len(OPTION_GROUPS) == 13
     with refused(OptionError, rf"{name}= takes fs\.{group}\(.*=\.\.\., .*=\.\.\.\); got {{'option': 1}}"):
         getattr(fs, verb)("nowhere", **{name: {"option": 1}})

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from faultscape.arguments import Place, needed_text, place_text, several
 from faultscape.choices import Role
 from faultscape.stages.stress.options import Blending, BlendOptions, CorruptOptions, FogOptions, HoldoutOptions, SheetOptions
-from faultscape.stages.stress.result import Blends, HeldOut, Reviewed, Stressed
-
-if TYPE_CHECKING:
-    from faultscape.stages.stress.sheet import Sheet
+from faultscape.stages.stress.result import Blends, HeldOut, Reviewed, Sheet, Stressed
 
 
 def corrupt(
@@ -98,8 +93,7 @@ def blend(
     study
         The study folder.
     preset
-        fishyscapes-v1 (alpha, brightness, noise), fishyscapes-v2 (and colours, motion blur, depth blur, glow), fishyscapes-v3 (v2, and known objects as negatives), or fs-static (validation and
-        test sets with disjoint images and objects of the twelve VOC classes).
+        fishyscapes-v1 (alpha, brightness, noise), fishyscapes-v2 (also colours, motion blur, depth blur, glow), fishyscapes-v3 (also known objects), or fs-static (disjoint sets for validation and test, of the twelve VOC classes).
     set_
         The set whose labelled images are blended into; default: the only one that was collected.
     objects

@@ -82,3 +82,15 @@ class HeldOut:
         ]
         lines += [f"written  truth of {counted(self.written, 'image')} to {self.folder}"] if self.folder else []
         return "\n".join([*lines, f"next: faultscape measure {self.study} --holdout {self.name}"])
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The contact sheet that was written, and how many sets and images are on it."""
+
+    path: str
+    sets: int
+    images: int
+
+    def __repr__(self) -> str:
+        return f"{self.path}: {counted(self.images, 'image')} of {counted(self.sets, 'set')}; open it in a browser"

@@ -6,7 +6,6 @@ Conventions: corruptions and fog show the same parent at each severity, the firs
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from faultscape.corpus.photos import read_parent, read_photo
@@ -16,23 +15,12 @@ from faultscape.progress import progress
 from faultscape.reporting.stress_page import Cell, Row, stress_page
 from faultscape.stages.stress.blends.blended_labels import ANOMALIES, read_facts
 from faultscape.stages.stress.options import SheetOptions
+from faultscape.stages.stress.result import Sheet
 from faultscape.study.folder import existing, put
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, read_corpus
 from faultscape.study.tables.stress_sets import StressSet, labels_folder, read_stress
 from faultscape.ties import tie_order
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """The contact sheet that was written, and how many sets and images are on it."""
-
-    path: str
-    sets: int
-    images: int
-
-    def __repr__(self) -> str:
-        return f"{self.path}: {counted(self.images, 'image')} of {counted(self.sets, 'set')}; open it in a browser"
 
 
 def write_sheet(options: SheetOptions) -> Sheet:
