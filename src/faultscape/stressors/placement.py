@@ -16,10 +16,8 @@ from faultscape.errors import ImageError, OptionError
 from faultscape.stressors.objects.cutout import Cutout, Use
 from faultscape.stressors.streams import Stream
 
-AREAS = (
-    0.005,
-    0.041,
-)  # share of a frame's pixels, evenly drawn; the widest and tallest objects come out smaller, so that 2.15 % are left
+# Shares of a frame's pixels, evenly drawn; the widest and the tallest objects come out smaller, so that 2.15 % are left.
+AREAS = (0.005, 0.039)
 _WIDEST, _TALLEST = 0.45, 0.6  # of the frame
 _MOST_ENLARGED = 6.0
 _TRIES, _SMALLER = 40, 0.8
@@ -30,23 +28,8 @@ MAMMALS = (
     "cat", "cow", "dog", "horse", "sheep", "bear", "camel", "deer", "donkey", "elephant", "fox", "giraffe", "goat", "kangaroo", "lion", "monkey", "pig", "rabbit", "tiger", "wolf", "zebra",
 )  # fmt: skip
 FLIERS = (
-    "aeroplane",
-    "airplane",
-    "balloon",
-    "bat",
-    "bee",
-    "bird",
-    "butterfly",
-    "drone",
-    "eagle",
-    "helicopter",
-    "kite",
-    "owl",
-    "parachute",
-    "parrot",
-    "plane",
-    "rocket",
-)
+    "aeroplane", "airplane", "balloon", "bat", "bee", "bird", "butterfly", "drone", "eagle", "helicopter", "kite", "owl", "parachute", "parrot", "plane", "rocket",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -103,7 +86,7 @@ def draw_box(
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """Return a box (x, y, width, height) drawn for a cut-out in a frame (height, width), such that the object covers no pixel that is ``forbidden`` (H, W).
 
-    After 40 places without success the object becomes a fifth smaller, and so on. Errors: OptionError where nothing is free; ImageError for a cut-out without a pixel of alpha 1/2.
+    After 40 places without success any whose whole box is free is taken; where there is none, the object becomes a fifth smaller, and so on. Errors: OptionError where nothing is free; ImageError for a cut-out without a pixel of alpha 1/2.
 
     >>> x, y, width, height = draw_box(Cutout(np.zeros((9, 9, 3), np.uint8), np.full((9, 9), 255, np.uint8), "a box"), (100, 200), Stream(0, "frame"))
     >>> width == height, 0 <= x <= 200 - width, 0 <= y <= 100 - height
@@ -127,6 +110,10 @@ def draw_box(
             x, y = stream.integer(columns - width + 1), first + stream.integer(last - first + 1)
             if forbidden is None or not (forbidden[y : y + height, x : x + width] & (_nearest(solid, height, width) > 0)).any():
                 return x, y, width, height
+        free = _free_corners(np.asarray(forbidden, bool), height, width)
+        if len(free):
+            y, x = free[stream.integer(len(free))].tolist()
+            return x, y, width, height
         scale *= _SMALLER
 
 
@@ -164,6 +151,13 @@ def _rows_of_middle(rows: int, height: int, *, lower: bool) -> tuple[int, int]:
     """Return the first and last row for the upper border of an object whose middle lies in the lower or the upper half."""
     split = max(0, (rows - height) // 2)
     return (min(split + 1, rows - height), rows - height) if lower else (0, split)
+
+
+def _free_corners(forbidden: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Return (n, 2) the upper left corners (y, x) of all boxes without a forbidden pixel."""
+    sums = np.pad(forbidden.astype(np.int64).cumsum(0).cumsum(1), ((1, 0), (1, 0)))
+    inside = sums[height:, width:] - sums[:-height, width:] - sums[height:, :-width] + sums[:-height, :-width]
+    return np.argwhere(inside == 0)
 
 
 def _nearest(alpha: np.ndarray, height: int, width: int) -> np.ndarray:
