@@ -82,12 +82,24 @@ def test_no_smoothing_changes_nothing() -> None:
 @pytest.mark.parametrize("strength", [0.5, 0.8, 1.0])
 def test_brightness_leaves_the_rest_of_the_distance_of_means(strength: float) -> None:
     before = layer()
-    after, factor = match_brightness(before, strength)
+    after, change = match_brightness(before, strength)
     covered = mean_brightness(before.window.astype(np.int32) * GREY, before.alpha)
     distances = [covered - mean_brightness(of.colour, of.alpha) for of in (before, after)]
     assert abs(distances[0]) > 10 * GREY
-    assert distances[1] / distances[0] == pytest.approx(1 - strength, abs=0.06)  # some pixels are white already
-    assert factor > 1
+    assert distances[1] / distances[0] == pytest.approx(1 - strength, abs=0.01)
+    assert change * GREY == pytest.approx(distances[0] - distances[1], abs=3)
+
+
+@pytest.mark.parametrize(("own", "covered"), [(40, 250), (250, 20), (0, 128), (120, 150)])
+def test_brightness_moves_any_object_and_clips_no_colour(own: int, covered: int) -> None:
+    colour = np.full((20, 20, 3), own * GREY, np.int32)
+    colour[..., 0] = min(255, 2 * own) * GREY
+    before = Layer(colour, np.full((20, 20), WHOLE, np.int32), (0, 0), np.full((20, 20, 3), covered, np.uint8), (20, 20))
+    after, change = match_brightness(before, 0.8)
+    mean = mean_brightness(colour, before.alpha) / GREY
+    assert change == pytest.approx(0.8 * (covered - mean), abs=0.2)
+    assert after.colour.max() <= 255 * GREY
+    assert (np.argsort(after.colour[0, 0], kind="stable") == np.argsort(colour[0, 0], kind="stable")).all()
 
 
 def test_histograms_come_nearer_the_stronger_the_step() -> None:

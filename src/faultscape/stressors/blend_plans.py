@@ -26,7 +26,7 @@ from faultscape.stressors.streams import Stream
 HORIZON = 0.42  # of the frame's height: Cityscapes' is near row 430 of 1,024
 _ROWS = 1024  # of the frames that lengths are given for
 _MOST_OBJECTS = 20
-_BETAS, _LIGHTS = (0.005, 0.03), (190, 230)  # seen through for 600 to 100 m; grey levels
+_BETAS, _LIGHTS = (0.005, 0.02), (190, 230)  # seen through for 600 to 150 m; grey levels
 
 
 @dataclass(frozen=True)
