@@ -13,7 +13,6 @@ import numpy as np
 
 from faultscape.stressors.blend_steps.layer import GREY, WHITE, WHOLE, Layer
 
-
 _LARGEST = WHOLE * 3 // 2  # factor of colours
 
 
