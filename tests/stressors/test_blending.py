@@ -130,6 +130,17 @@ def test_texts_that_are_no_plan_are_refused_in_one_line(text: str, says: str) ->
         plan_of_text(text)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"width": 10**9}, {"height": 0}, {"depth": 10**9}, {"glow_width": float("nan")}, {"motion": -0.1}, {"noise_start": 2**64}],
+)
+def test_plans_with_numbers_that_nobody_drew_are_refused(change: dict[str, float]) -> None:
+    plan = json.loads(plan_blend((96, 160), small_cutouts(), "fishyscapes-v2", seed=0, key="a").text())
+    plan["objects"][0] |= change
+    with refused(fs.errors.CorpusError, r"this is no plan of a blended frame \(a number is out of range\); make the set again"):
+        plan_of_text(json.dumps(plan))
+
+
 def test_a_plan_names_the_object_that_is_not_there_or_changed() -> None:
     cutouts = small_cutouts()
     plan = plan_blend((96, 160), cutouts, "fishyscapes-v1", seed=0, key="a")

@@ -16,10 +16,10 @@ import numpy as np
 import zstandard
 
 from faultscape.errors import ImageError
+from faultscape.formats.guard import MAX_PIXELS
 
 _MAGIC = b"faultscape overlay 1\n"
 _HEAD = 4096  # bytes that the line of JSON may have
-_MOST = 178_956_970  # pixels, as of any image that is read
 _LEVEL = 9
 
 
@@ -136,7 +136,7 @@ def pixel_digest(image: np.ndarray) -> str:
 
 def _differences(body: bytes, frame: tuple[int, int], corner: tuple[int, int], box: tuple[int, int]) -> bytes:
     """Return the bytes of the differences of a box, whose number is known before anything is unpacked."""
-    if frame[0] * frame[1] > _MOST or any(corner[k] + box[1 - k] > frame[1 - k] for k in (0, 1)):
+    if frame[0] * frame[1] > MAX_PIXELS or any(corner[k] + box[1 - k] > frame[1 - k] for k in (0, 1)):
         raise ValueError("its box does not fit its frame")
     size = box[0] * box[1] * 6
     try:
