@@ -71,6 +71,24 @@ def test_noise_and_counts_of_both_twins_are_equal(seed: int) -> None:
     assert np.array_equal(planes.count_values(image), plain_planes.count_values(image))
 
 
+@settings(max_examples=20, deadline=None)
+@given(SEEDS)
+def test_colours_without_alpha_and_overexposed_light_of_both_twins_are_equal(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    alpha = rng.choice([0, 1, 700, 4095, 4096], (9, 7)).astype(np.int32)
+    colour = rng.integers(0, 65281, (9, 7, 3)).astype(np.int32)
+    window = rng.integers(0, 256, (9, 7, 3), dtype=np.uint8)
+    source = np.dstack([colour * alpha[..., None], alpha])
+    found = []
+    for twin in (planes, plain_planes):
+        own, share, light = np.empty_like(colour), np.empty_like(alpha), np.empty((3, 2, 6), np.int32)
+        twin.straighten(source, own, share)
+        found.append((own, share, twin.overexposed(colour, alpha, window, 225, 4, light), light))
+    for one, other in zip(*found, strict=True):
+        assert np.array_equal(one, other)
+    assert np.array_equal(found[0][0][alpha > 0], colour[alpha > 0])
+
+
 def test_noise_has_the_mean_and_the_standard_deviation_that_are_asked_for() -> None:
     colour = np.full((100, 100, 3), 30000, np.int32)
     plain_planes.add_noise(colour, np.uint64(3), np.array([500, 1000, 2000], np.int64))

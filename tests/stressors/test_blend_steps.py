@@ -120,6 +120,14 @@ def test_histogram_matching_keeps_the_order_of_values_and_a_flat_surface_flat() 
     assert np.ptp(after.colour[..., 0]) == 0
 
 
+def test_histogram_matching_leaves_a_surface_of_nearly_one_colour_so_before_any_frame() -> None:
+    rng = np.random.default_rng(0)
+    colour = (100 * GREY + rng.integers(-2, 3, (64, 64, 3)) * GREY).astype(np.int32)
+    window = rng.integers(0, 256, (64, 64, 3), dtype=np.uint8)
+    after, _ = match_histogram(Layer(colour, np.full((64, 64), WHOLE, np.int32), (0, 0), window, (64, 64)), 1.0)
+    assert after.colour.std() / GREY < 0.2 * window.std()
+
+
 def test_motion_blurs_along_the_ray_from_the_focus_and_not_across_it() -> None:
     dot = np.zeros((41, 41), np.int32)
     dot[20, 20] = WHOLE

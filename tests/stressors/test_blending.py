@@ -185,6 +185,18 @@ def test_pixels_away_from_the_object_keep_their_bytes() -> None:
     assert (blended.image != base_frame())[blended.labels == 1].mean() > 0.9
 
 
+def test_a_bright_object_sheds_light_on_the_frame_around_it() -> None:
+    lamp = Cutout(np.full((20, 20, 3), 255, np.uint8), np.full((20, 20), 255, np.uint8), "lamp")
+    base = np.full((96, 160, 3), 30, np.uint8)
+    plan = plan_blend(base.shape[:2], [lamp], "fishyscapes-v2", seed=1, key="a")
+    bare = replace(plan.objects[0], x=70, y=40, brightness=0.0, histogram=0.0, glow=3.0, glow_width=3.0)
+    lit, unlit = (blend(base, [(lamp, placed)], plan) for placed in (bare, replace(bare, glow=0.0)))
+    assert np.array_equal(lit.labels, unlit.labels)
+    gain = (lit.image.astype(int) - unlit.image)[:, :, 0][lit.labels == 0]
+    assert gain.max() > 5
+    assert gain.min() >= 0
+
+
 def test_v3_gives_a_frame_either_anomalies_or_known_objects_at_their_own_place_labelled_0() -> None:
     kinds = []
     for key in map(str, range(60)):
