@@ -231,22 +231,22 @@ def real_frames(data: Path) -> None:
     ego = np.zeros((1024, 2048), bool)
     ego[900:] = True  # as Cityscapes' own vehicle
     objects = {"horses and VOC": anomalies(data), "drawn": stress.drawn_cutouts(3)}
+    evenness = []
     for what, cutouts in objects.items():
-        rows = []
+        by_digest, rows, pairs = stress.cutouts_by_digest(cutouts), [], []
         for k in range(1000):
             plan = stress.plan_blend((1024, 2048), cutouts, "fishyscapes-v2", seed=0, key=f"frame {k}", forbidden=ego)
-            placed = plan.objects[0]
-            solid = stress.cutouts_by_digest(cutouts)[placed.cutout]
-            area = solid.area * (placed.width * placed.height) / solid.alpha.size
-            rows.append(
-                (
-                    area / (1024 * 2048 * 0.88),
-                    area / (1024 * 2048),
-                    (placed.y + placed.height / 2) / 1024,
-                    (placed.x + placed.width / 2) / 2048,
-                )
-            )
+            ((cutout, placed),) = plan.placed(by_digest)
+            pairs.append((cutout, placed))
+            share = cutout.area * (placed.width * placed.height) / cutout.alpha.size / (1024 * 2048)
+            rows.append((share / 0.88, share, (placed.y + placed.height / 2) / 1024, (placed.x + placed.width / 2) / 2048))
         show(f"plans, {what}, 1,000 frames", np.array(rows))
+        counts = stress.coverage(pairs, (1024, 2048))[:896].reshape(7, 128, 16, 128).mean((1, 3))
+        middle = counts[1:-1, 1:-1]
+        evenness.append(
+            f"{what}: a cell of 128 x 128 is covered {counts.mean():.1f} times; away from the border {middle.min():.1f} to {middle.max():.1f}; in the corners {counts[[0, 0, -1, -1], [0, -1, 0, -1]].mean():.1f}"
+        )
+    print("\n".join(evenness))
 
 
 def show(name: str, rows: np.ndarray) -> None:

@@ -70,11 +70,11 @@ def test_every_pixel_away_from_the_border_is_covered_about_as_often() -> None:
     pairs = placed([box("sofa")], 3000)
     counts = coverage(pairs, FRAME)
     height, width = FRAME
-    inside = counts[height // 4 : -height // 4, width // 8 : -width // 8]
-    cells = inside.reshape(8, inside.shape[0] // 8, 16, inside.shape[1] // 16).mean((1, 3))
-    assert cells.min() > 0.75 * cells.mean()
-    assert cells.max() < 1.25 * cells.mean()
-    assert counts[0, 0] < counts[height // 2, width // 2]
+    cells = counts.reshape(8, height // 8, 16, width // 16).mean((1, 3))
+    inside = cells[2:-2, 2:-2]
+    assert inside.min() > 0.6 * inside.mean()
+    assert inside.max() < 1.4 * inside.mean()
+    assert cells[0, 0] > 0.12 * inside.mean(), "corners are covered too, if less"
 
 
 def test_objects_lie_wholly_inside_and_never_on_forbidden_pixels() -> None:

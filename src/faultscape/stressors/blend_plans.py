@@ -83,7 +83,7 @@ def plan_blend(
     >>> box = Cutout(np.zeros((30, 40, 3), np.uint8), np.full((30, 40), 255, np.uint8), "a box", "box")
     >>> plan = plan_blend((360, 480), [box], "fishyscapes-v2", seed=0, key="digest of the frame")
     >>> [(placed.name, placed.x, placed.y, placed.width, placed.height) for placed in plan.objects]
-    [('a box', 198, 258, 91, 68)]
+    [('a box', 201, 284, 91, 68)]
     >>> plan_of_text(plan.text()) == plan, len(plan.text()) < 600
     (True, True)
     """
