@@ -153,7 +153,8 @@ def _room(frame: tuple[int, int], forbidden: np.ndarray | None) -> tuple[tuple[i
     """Return where the rows and the columns with a free pixel begin, and how many they are from there to the last."""
     if forbidden is None:
         return (0, frame[0]), (0, frame[1])
-    return _span(~forbidden.all(1)), _span(~forbidden.all(0))
+    free = ~forbidden
+    return _span(np.atleast_1d(free.any(1))), _span(np.atleast_1d(free.any(0)))
 
 
 def _span(free: np.ndarray) -> tuple[int, int]:
