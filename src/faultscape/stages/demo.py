@@ -24,6 +24,10 @@ class DrawJob:
     training: bool
 
 
+_SHOWN, _BLENDED = (1, 3, 5), 6  # severities, and scenes with objects, on the contact sheet
+VOID = 255
+
+
 def draw_scenes(folder: Path, number: int, training: int, engine: str) -> None:
     """Draw the scenes of the demo that are not there yet, and the masks of ``training`` others."""
     for name in ("images", "truth", "training"):
@@ -51,3 +55,24 @@ def draw(job: DrawJob, tick: Tick) -> None:
             pixels = scene.truth if training else cv2.cvtColor(scene.image, cv2.COLOR_RGB2BGR)
             put(target, cv2.imencode(".png", pixels, [cv2.IMWRITE_PNG_COMPRESSION, 1])[1].tobytes())
         tick(1)
+
+
+def draw_stress(folder: Path, page: Path, study: str) -> int:
+    """Write a contact sheet of what `stress` would make of the drawn scenes in a folder: corruptions of one, objects blended into others; returns how many images are on it."""
+    files = sorted((folder / "images").glob("*.png"))[: 1 + _BLENDED]
+    scene = read_rgb(files[0])
+    rows = [
+        Row(each.title, each.family, tuple(Cell(f"severity {severity}", corrupt(scene, each.name, severity)) for severity in _SHOWN))
+        for each in CORRUPTIONS[:15]
+    ]
+    cutouts = drawn_cutouts()
+    for preset in get_args(BlendPreset)[:2]:
+        cells = []
+        for file in files[1:]:
+            base, void = read_rgb(file), read_map(str(folder / "truth" / file.name)) == VOID
+            plan = plan_blend((base.shape[0], base.shape[1]), cutouts, preset, seed=0, key=file.stem)
+            made = blend(base, plan.placed(cutouts_by_digest(cutouts)), plan, void)
+            cells.append(Cell(plan.objects[0].name, made.image, made.labels))
+        rows.append(Row(preset, "objects drawn by code, with their labels", tuple(cells)))
+    put(page, stress_page(study, rows).encode("utf-8", "xmlcharrefreplace"))
+    return sum(len(row.cells) for row in rows)

@@ -16,6 +16,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from faultscape.errors import CorpusError, OptionError
+from faultscape.formats.guard import MAX_PIXELS
 from faultscape.stressors.blend_steps.catalogue import BlendPreset, steps_of
 from faultscape.stressors.blend_steps.depth import farness
 from faultscape.stressors.fog import Fog
@@ -26,7 +27,8 @@ from faultscape.stressors.streams import Stream
 HORIZON = 0.42  # of the frame's height: Cityscapes' is near row 430 of 1,024
 _ROWS = 1024  # of the frames that lengths are given for
 _MOST_OBJECTS = 20
-_BETAS, _LIGHTS = (0.005, 0.03), (190, 230)  # seen through for 600 to 100 m; grey levels
+_LARGEST_NUMBER = 1000  # of a step, as a file may say it
+_BETAS, _LIGHTS = (0.005, 0.02), (190, 230)  # seen through for 600 to 150 m; grey levels
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def plan_blend(
     >>> box = Cutout(np.zeros((30, 40, 3), np.uint8), np.full((30, 40), 255, np.uint8), "a box", "box")
     >>> plan = plan_blend((360, 480), [box], "fishyscapes-v2", seed=0, key="digest of the frame")
     >>> [(placed.name, placed.x, placed.y, placed.width, placed.height) for placed in plan.objects]
-    [('a box', 197, 256, 93, 70)]
+    [('a box', 201, 284, 91, 68)]
     >>> plan_of_text(plan.text()) == plan, len(plan.text()) < 600
     (True, True)
     """
@@ -131,11 +133,30 @@ def plan_of_text(text: str) -> BlendPlan:
     faultscape.errors.CorpusError: this is no plan of a blended frame (preset: Field required); make the set again
     """
     try:
-        return _PLANS.validate_json(text)
+        plan = _PLANS.validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "JSON"
         raise CorpusError(f"this is no plan of a blended frame ({where}: {first['msg']}); make the set again") from None
+    if not (0 < plan.height * plan.width <= MAX_PIXELS and all(_sound(placed, plan) for placed in plan.objects)):
+        raise CorpusError("this is no plan of a blended frame (a number is out of range); make the set again")
+    return plan
+
+
+def _sound(placed: Placement, plan: BlendPlan) -> bool:
+    """Return whether a placement's numbers are such as could have been drawn, so that a file costs no more memory than its frame."""
+    steps = (
+        placed.smooth,
+        placed.brightness,
+        placed.histogram,
+        placed.motion,
+        placed.depth,
+        placed.noise,
+        placed.glow,
+        placed.glow_width,
+    )
+    fits = 0 < placed.width <= 2 * plan.width and 0 < placed.height <= 2 * plan.height
+    return fits and all(0 <= value <= _LARGEST_NUMBER for value in steps) and 0 <= placed.noise_start < 2**64
 
 
 def _placement(

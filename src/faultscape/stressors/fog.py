@@ -1,6 +1,6 @@
 """Fog as a camera sees it, on pixels that are known.
 
-Conventions: depth in metres (H, W); without it, the depth of a flat road that a level camera sees, by row, and a fixed distance above the horizon. The image is (H, W, 3) uint8.
+Conventions: depth in metres (H, W); without it, the depth of a flat road that a level camera sees, by row, and 80 m above the horizon. The image is (H, W, 3) uint8.
 Source: Koschmieder 1924; Sakaridis, Dai and Van Gool 2018; Blum et al. 2021 (S4) 3.1 (on in-distribution pixels alone).
 """
 
@@ -15,7 +15,10 @@ from faultscape.errors import ImageError, OptionError
 _STEPS, _MOST = 1024, 12  # transmission is a table over optical depth, in steps of 1/1024 up to 12
 _ONE = 1 << 16
 _FOCAL, _CAMERA_HEIGHT = 2.2, 1.22  # of the frame's height; metres: Cityscapes' camera
-FARTHEST = 150.0
+FARTHEST = 300.0  # metres: what is said to be farther, or nothing is known of (a sky)
+FRONTS = (
+    80.0  # metres, by place: rows above the horizon show fronts and trees more than sky, and a road's rows near it are hidden
+)
 
 
 @dataclass(frozen=True)
@@ -61,15 +64,15 @@ def add_fog(
 
 
 def depth_by_place(height: int, horizon: int) -> np.ndarray:
-    """Return (H,) the depth in metres of each row of a flat road; rows of the horizon and above are 150 m away, as nothing is farther.
+    """Return (H,) the depth in metres of each row of a flat road; rows of the horizon and above are 80 m away, as nothing is farther.
 
     d = h f / (y - horizon), of a camera at h = 1.22 m with a focal length f of 2.2 frame heights.
 
     >>> depth_by_place(4, 1).round(2).tolist()
-    [150.0, 150.0, 10.74, 5.37]
+    [80.0, 80.0, 10.74, 5.37]
     """
     below = np.arange(height) - horizon
-    return np.where(below > 0, np.minimum(_CAMERA_HEIGHT * _FOCAL * height / np.maximum(below, 1), FARTHEST), FARTHEST)
+    return np.where(below > 0, np.minimum(_CAMERA_HEIGHT * _FOCAL * height / np.maximum(below, 1), FRONTS), FRONTS)
 
 
 def _table() -> np.ndarray:

@@ -16,10 +16,10 @@ import numpy as np
 import zstandard
 
 from faultscape.errors import ImageError
+from faultscape.formats.guard import MAX_PIXELS
 
 _MAGIC = b"faultscape overlay 1\n"
 _HEAD = 4096  # bytes that the line of JSON may have
-_MOST = 178_956_970  # pixels, as of any image that is read
 _LEVEL = 9
 
 
@@ -109,12 +109,12 @@ def decoded_overlay(data: bytes, name: str = "the overlay") -> Overlay:
         raise _refused(name, "its head does not end")
     body = data[len(_MAGIC) + len(line) + 1 :]
     try:
-        head = json.loads(line)
+        head = _head(line)
         frame, corner, box = (_pair(head[key]) for key in ("frame", "corner", "box"))
         base, image = (_digest(head[key]) for key in ("base", "image"))
         raw = _differences(body, frame, corner, box)
-    except (ValueError, KeyError, TypeError, RecursionError, MemoryError, zstandard.ZstdError) as error:
-        raise _refused(name, " ".join(str(error).split())[:120] or type(error).__name__) from None
+    except (ValueError, KeyError) as error:
+        raise _refused(name, str(error) if type(error) is ValueError else "its head lacks a field") from None
     halves = np.frombuffer(raw, np.uint8).reshape(2, -1).T
     difference = np.ascontiguousarray(halves).view("<i2").reshape(*box, 3).astype(np.int16)
     if difference.min(initial=0) < -255 or difference.max(initial=0) > 255:
@@ -136,12 +136,26 @@ def pixel_digest(image: np.ndarray) -> str:
 
 def _differences(body: bytes, frame: tuple[int, int], corner: tuple[int, int], box: tuple[int, int]) -> bytes:
     """Return the bytes of the differences of a box, whose number is known before anything is unpacked."""
-    if frame[0] * frame[1] > _MOST or any(corner[k] + box[1 - k] > frame[1 - k] for k in (0, 1)):
+    if frame[0] * frame[1] > MAX_PIXELS or any(corner[k] + box[1 - k] > frame[1 - k] for k in (0, 1)):
         raise ValueError("its box does not fit its frame")
     size = box[0] * box[1] * 6
-    if zstandard.frame_content_size(body) != size:
-        raise ValueError("its length is another")
-    return zstandard.ZstdDecompressor().decompress(body, max_output_size=size) if size else b""
+    try:
+        if zstandard.frame_content_size(body) != size:
+            raise ValueError("its length is another")
+        return zstandard.ZstdDecompressor().decompress(body, max_output_size=size) if size else b""
+    except (zstandard.ZstdError, MemoryError):
+        raise ValueError("its differences cannot be unpacked") from None
+
+
+def _head(line: bytes) -> dict[str, object]:
+    """Return the fields of a head."""
+    try:
+        head = json.loads(line)
+    except (ValueError, RecursionError):
+        raise ValueError("its head is no JSON") from None
+    if not isinstance(head, dict):
+        raise ValueError("its head is no JSON of fields")  # noqa: TRY004 (all of a head's faults are told alike)
+    return cast("dict[str, object]", head)
 
 
 def _pair(value: object) -> tuple[int, int]:

@@ -16,13 +16,11 @@ from faultscape.errors import ImageError, OptionError
 from faultscape.stressors.objects.cutout import Cutout, Use
 from faultscape.stressors.streams import Stream
 
-AREAS = (
-    0.005,
-    0.041,
-)  # share of a frame's pixels, evenly drawn; the widest and tallest objects come out smaller, so that 2.15 % are left
+# Shares of a frame's pixels, evenly drawn; the widest and the tallest objects come out smaller, so that 2.15 % are left.
+AREAS = (0.005, 0.039)
 _WIDEST, _TALLEST = 0.45, 0.6  # of the frame
 _MOST_ENLARGED = 6.0
-_TRIES, _SMALLER = 40, 0.8
+_TRIES, _SMALLER = 80, 0.8
 
 LOW = 0.8  # how probably an object of the class has its middle in the lower half of the frame; others: 0.5
 HIGH = 0.2
@@ -30,23 +28,8 @@ MAMMALS = (
     "cat", "cow", "dog", "horse", "sheep", "bear", "camel", "deer", "donkey", "elephant", "fox", "giraffe", "goat", "kangaroo", "lion", "monkey", "pig", "rabbit", "tiger", "wolf", "zebra",
 )  # fmt: skip
 FLIERS = (
-    "aeroplane",
-    "airplane",
-    "balloon",
-    "bat",
-    "bee",
-    "bird",
-    "butterfly",
-    "drone",
-    "eagle",
-    "helicopter",
-    "kite",
-    "owl",
-    "parachute",
-    "parrot",
-    "plane",
-    "rocket",
-)
+    "aeroplane", "airplane", "balloon", "bat", "bee", "bird", "butterfly", "drone", "eagle", "helicopter", "kite", "owl", "parachute", "parrot", "plane", "rocket",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -103,7 +86,7 @@ def draw_box(
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """Return a box (x, y, width, height) drawn for a cut-out in a frame (height, width), such that the object covers no pixel that is ``forbidden`` (H, W).
 
-    After 40 places without success the object becomes a fifth smaller, and so on. Errors: OptionError where nothing is free; ImageError for a cut-out without a pixel of alpha 1/2.
+    After 80 places without success any whose whole box is free is taken; where there is none, the object becomes a fifth smaller, and so on. Errors: OptionError where nothing is free; ImageError for a cut-out without a pixel of alpha 1/2.
 
     >>> x, y, width, height = draw_box(Cutout(np.zeros((9, 9, 3), np.uint8), np.full((9, 9), 255, np.uint8), "a box"), (100, 200), Stream(0, "frame"))
     >>> width == height, 0 <= x <= 200 - width, 0 <= y <= 100 - height
@@ -116,17 +99,23 @@ def draw_box(
     scale = min(scale, _MOST_ENLARGED, _WIDEST * columns / cutout.alpha.shape[1], _TALLEST * rows / cutout.alpha.shape[0])
     lower = stream.uniform() < chance_of_lower_half(cutout.class_)
     solid = cutout.alpha[:, ::-1] if flip else cutout.alpha
+    room_y, room_x = _room(frame, forbidden)
     while True:
         height, width = (max(1, int(side * scale + 0.5)) for side in cutout.alpha.shape)
         if max(height, width) < 4:
             raise OptionError(
                 f"no place for {cutout.name} in a frame of {columns} x {rows}: forbidden pixels leave no room; give a mask of the ego vehicle alone"
             )
-        first, last = _rows_of_middle(rows, height, lower=lower)
-        for _ in range(_TRIES):
-            x, y = stream.integer(columns - width + 1), first + stream.integer(last - first + 1)
+        for _ in range(_TRIES if height <= room_y[1] and width <= room_x[1] else 0):
+            x, y = _along(room_x, width, stream), _along(room_y, height, stream)
+            if (2 * y + height > rows) != lower:
+                continue
             if forbidden is None or not (forbidden[y : y + height, x : x + width] & (_nearest(solid, height, width) > 0)).any():
                 return x, y, width, height
+        free = _free_corners(np.zeros(frame, bool) if forbidden is None else forbidden, height, width)
+        if len(free):
+            y, x = free[stream.integer(len(free))].tolist()
+            return x, y, width, height
         scale *= _SMALLER
 
 
@@ -160,10 +149,33 @@ def coverage(placed: Iterable[tuple[Cutout, Placement]], frame: tuple[int, int])
     return counts
 
 
-def _rows_of_middle(rows: int, height: int, *, lower: bool) -> tuple[int, int]:
-    """Return the first and last row for the upper border of an object whose middle lies in the lower or the upper half."""
-    split = max(0, (rows - height) // 2)
-    return (min(split + 1, rows - height), rows - height) if lower else (0, split)
+def _room(frame: tuple[int, int], forbidden: np.ndarray | None) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return where the rows and the columns with a free pixel begin, and how many they are from there to the last."""
+    if forbidden is None:
+        return (0, frame[0]), (0, frame[1])
+    free = ~forbidden
+    return _span(np.atleast_1d(free.any(1))), _span(np.atleast_1d(free.any(0)))
+
+
+def _span(free: np.ndarray) -> tuple[int, int]:
+    places = np.flatnonzero(free)
+    return (int(places[0]), int(places[-1] - places[0] + 1)) if len(places) else (0, 0)
+
+
+def _along(room: tuple[int, int], size: int, stream: Stream) -> int:
+    """Return where an object begins in a room: in one of the slots of its size that fit side by side, all moved by one part of what they leave.
+
+    Slots cover each pixel once, so that all are covered alike but for a margin at the ends narrower than the object; a beginning drawn evenly leaves margins as wide as it.
+    """
+    slots = room[1] // size
+    return room[0] + stream.integer(slots) * size + stream.integer(room[1] - slots * size + 1)
+
+
+def _free_corners(forbidden: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Return (n, 2) the upper left corners (y, x) of all boxes without a forbidden pixel."""
+    sums = np.pad(forbidden.astype(np.int64).cumsum(0).cumsum(1), ((1, 0), (1, 0)))
+    inside = sums[height:, width:] - sums[:-height, width:] - sums[height:, :-width] + sums[:-height, :-width]
+    return np.argwhere(inside == 0)
 
 
 def _nearest(alpha: np.ndarray, height: int, width: int) -> np.ndarray:

@@ -1,7 +1,8 @@
 """Step 2, brightness: the object's mean brightness moves towards that of the pixels that it covers.
 
-Conventions: brightness is (77 R + 150 G + 29 B) / 256; means are weighted by alpha. Light multiplies, so colours are multiplied; a factor beyond 4 or below 1/4 is not taken.
-Source: Blum et al. 2021 (S4) 3.1, second step; the strength and the multiplication are ours.
+Conventions: brightness is (77 R + 150 G + 29 B) / 256; means are weighted by alpha. Light multiplies, so colours are multiplied, by up to 1.5; what is brighter still is lifted towards white, as
+before an overexposed sky, since larger factors clip and make colours glare.
+Source: Blum et al. 2021 (S4) 3.1, second step; the strength and the way are ours.
 """
 
 from __future__ import annotations
@@ -12,22 +13,28 @@ import numpy as np
 
 from faultscape.stressors.blend_steps.layer import GREY, WHITE, WHOLE, Layer
 
+_LARGEST = WHOLE * 3 // 2  # factor of colours
+
 
 def match_brightness(layer: Layer, strength: float) -> tuple[Layer, float]:
-    """Return the layer with its mean brightness moved ``strength`` (0..1) of the way to that of the covered pixels, and the factor of its colours.
+    """Return the layer with its mean brightness moved ``strength`` (0..1) of the way to that of the covered pixels, and how far it moved, in grey levels.
 
-    factor = (m + strength (m' - m)) / m, of the object's mean m and the covered pixels' mean m'.
+    m + strength (m' - m), of the object's mean m and the covered pixels' mean m'.
 
     >>> layer = Layer(np.full((1, 1, 3), 25600, np.int32), np.array([[4096]], np.int32), (0, 0), np.full((1, 1, 3), 200, np.uint8), (1, 1))
     >>> match_brightness(layer, 0.5)[0].colour.tolist(), match_brightness(layer, 0.5)[1]
-    ([[[38400, 38400, 38400]]], 1.5)
+    ([[[38400, 38400, 38400]]], 50.0)
     """
     own = mean_brightness(layer.colour, layer.alpha)
     covered = mean_brightness(layer.window.astype(np.int32) * GREY, layer.alpha)
-    target = own * WHOLE + round(strength * WHOLE) * (covered - own)
-    factor = min(max(target // max(own, 1), WHOLE // 4), 4 * WHOLE)
-    colour = np.minimum((layer.colour * np.int64(factor) + WHOLE // 2) // WHOLE, WHITE).astype(np.int32)
-    return replace(layer, colour=colour), factor / WHOLE
+    target = own + round(strength * WHOLE) * (covered - own) // WHOLE
+    factor = min(target * WHOLE // max(own, 1), _LARGEST)
+    colour = np.minimum((layer.colour * np.int64(factor) + WHOLE // 2) // WHOLE, WHITE)
+    lifted = mean_brightness(colour, layer.alpha)
+    if factor == _LARGEST and lifted < target:
+        colour += (WHITE - colour) * ((target - lifted) * WHOLE // (WHITE - lifted)) // WHOLE
+    colour = colour.astype(np.int32)
+    return replace(layer, colour=colour), round((mean_brightness(colour, layer.alpha) - own) / GREY, 6)
 
 
 def mean_brightness(colour: np.ndarray, alpha: np.ndarray) -> int:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from faultscape.stressors.blend_steps.kernels.choice import blend_kernels
 from faultscape.stressors.blend_steps.layer import GREY, WHITE, WHOLE, Layer, blurred, gaussian, resized
 
 BRIGHT = 225  # grey levels: above it a pixel is overexposed
@@ -27,17 +28,13 @@ def add_glow(layer: Layer, sigma: float, strength: float) -> tuple[Layer, float]
     >>> add_glow(Layer(np.zeros((16, 16, 3), np.int32), alpha, (0, 0), window, (16, 16)), 2.0, 1.0)[0].colour[4, 4, 0] > 0
     np.True_
     """
-    clear = WHOLE - layer.alpha
-    frame = np.maximum(layer.window.astype(np.int32) - BRIGHT, 0) * GREY * clear[..., None] // WHOLE
-    own = np.maximum(layer.colour - BRIGHT * GREY, 0) * layer.alpha[..., None] // WHOLE
-    if not frame.any() and not own.any():
-        return layer, 0.0
-    weights, share = gaussian(sigma / _COARSE), round(strength * GREY)
     height, width = layer.alpha.shape
-    spread = np.pad(np.concatenate([frame, own], 2), ((0, -height % _COARSE), (0, -width % _COARSE), (0, 0)))
-    rows, columns = spread.shape[0] // _COARSE, spread.shape[1] // _COARSE
-    coarse = spread.reshape(rows, _COARSE, columns, _COARSE, 6).sum((1, 3), dtype=np.int32) // (_COARSE * _COARSE)
-    spread = resized(blurred(coarse, weights), spread.shape[:2])[:height, :width] * share // GREY
+    rows, columns = -(-height // _COARSE), -(-width // _COARSE)
+    coarse = np.empty((rows, columns, 6), np.int32)
+    if not blend_kernels().overexposed(layer.colour, layer.alpha, layer.window, BRIGHT, _COARSE, coarse):
+        return layer, 0.0
+    spread = resized(blurred(coarse, gaussian(sigma / _COARSE)), (rows * _COARSE, columns * _COARSE))[:height, :width]
+    spread = spread * round(strength * GREY) // GREY
     onto, light = spread[..., :3], spread[..., 3:]
     colour = np.minimum(layer.colour + onto, WHITE)
     most = max(int(onto[layer.alpha > 0].max(initial=0)), int(light[layer.alpha < WHOLE].max(initial=0)))

@@ -24,7 +24,7 @@ def match_histogram(layer: Layer, strength: float, counts: np.ndarray | None = N
     the layer's window where none are given.
 
     >>> layer = Layer(np.full((1, 1, 3), 25600, np.int32), np.array([[4096]], np.int32), (0, 0), np.full((1, 1, 3), 200, np.uint8), (1, 1))
-    >>> match_histogram(layer, 1.0)[0].colour.tolist()
+    >>> match_histogram(layer, 1.0, channel_counts(np.full((8, 8, 3), 200, np.uint8)))[0].colour.tolist()
     [[[51200, 51200, 51200]]]
     """
     if counts is None:

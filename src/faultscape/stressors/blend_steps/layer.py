@@ -84,10 +84,9 @@ def planes_of(layer: Layer) -> np.ndarray:
 
 def of_planes(planes: np.ndarray, layer: Layer) -> Layer:
     """Return the layer with the colour and the alpha of planes; where alpha is 0 the colour is too."""
-    alpha = planes[..., 3]
-    divisor = np.maximum(alpha, 1)[..., None]
-    colour = np.minimum((planes[..., :3] + divisor // 2) // divisor, WHITE)
-    return replace(layer, colour=colour, alpha=np.ascontiguousarray(alpha))
+    colour, alpha = np.empty((*planes.shape[:2], 3), np.int32), np.empty(planes.shape[:2], np.int32)
+    blend_kernels().straighten(planes, colour, alpha)
+    return replace(layer, colour=colour, alpha=alpha)
 
 
 def blurred(planes: np.ndarray, weights: np.ndarray) -> np.ndarray:

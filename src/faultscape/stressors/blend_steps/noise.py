@@ -16,6 +16,7 @@ from faultscape.stressors.blend_steps.layer import GREY, WHOLE, Layer
 
 _BLOCK = 8
 _MEAN_OF_NORMAL = 4.7873073648  # 6 sqrt(2 / pi): the mean size of the response to noise of a standard deviation of 1
+_QUIET = 0.883  # the quietest quarter of blocks of nothing but noise reaches up to this share of the mean; by simulation
 
 
 def add_colour_noise(layer: Layer, start: int, factor: float) -> tuple[Layer, float]:
@@ -26,7 +27,7 @@ def add_colour_noise(layer: Layer, start: int, factor: float) -> tuple[Layer, fl
     >>> from faultscape.stressors.streams import words_at
     >>> frame = (words_at(0, 32 * 32 * 3) >> np.uint64(60)).reshape(32, 32, 3).astype(np.uint8)
     >>> layer = Layer(np.full((32, 32, 3), 25600, np.int32), np.full((32, 32), 4096, np.int32), (0, 0), frame, (32, 32))
-    >>> 3 < add_colour_noise(layer, 1, 1.0)[1] < 5  # of 0..15, evenly: 4.6
+    >>> 3 < add_colour_noise(layer, 1, 1.0)[1] < 6  # of 0..15, evenly: 4.6
     True
     """
     wanted = noise_levels(layer.window.astype(np.int32) * GREY, np.ones(layer.alpha.shape, bool))
@@ -55,4 +56,4 @@ def noise_levels(colour: np.ndarray, inside: np.ndarray) -> np.ndarray:
     if not whole.any():
         return np.zeros(3)
     found = np.sort(sums[whole], axis=0)
-    return found[len(found) // 4] / (_BLOCK * _BLOCK * _MEAN_OF_NORMAL)
+    return found[len(found) // 4] / (_BLOCK * _BLOCK * _MEAN_OF_NORMAL * _QUIET)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -53,17 +54,17 @@ class Cutout:
         height, width = self.alpha.shape
         return f"Cutout({self.name!r}, {self.class_ or 'no class'}, {self.use}, {width} x {height})"
 
-    @property
+    @cached_property
     def area(self) -> int:
         """Pixels that are more object than not."""
         return int((self.alpha >= 128).sum())
 
-    @property
+    @cached_property
     def soft(self) -> bool:
         """Whether alpha has values between 0 and 255, so that its border is smooth already."""
         return bool(((self.alpha > 0) & (self.alpha < 255)).any())
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """BLAKE2b of size, pixels, alpha and, for a known object, of its place: what a plan names a cut-out by."""
         own = (self.corner, self.frame) if self.use == "known" else ()

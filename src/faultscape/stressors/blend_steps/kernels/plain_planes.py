@@ -67,6 +67,24 @@ def add_noise(colour: np.ndarray, start: np.uint64, sigmas: np.ndarray) -> None:
     colour[...] = np.clip(colour + (total - 131070) * sigmas // 37837, 0, 65280)
 
 
+def straighten(planes: np.ndarray, colour: np.ndarray, alpha: np.ndarray) -> None:
+    """Fill ``colour`` (h, w, 3) and ``alpha`` (h, w) with those of planes (h, w, 4) of colour times alpha, and alpha."""
+    alpha[...] = planes[..., 3]
+    divisor = np.maximum(alpha, 1)[..., None]
+    colour[...] = np.minimum((planes[..., :3] + divisor // 2) // divisor, 65280)
+
+
+def overexposed(colour: np.ndarray, alpha: np.ndarray, window: np.ndarray, bright: int, cell: int, out: np.ndarray) -> bool:
+    """Fill ``out`` (rows, columns, 6) with the means over cells of what the frame beside the object, and the object, have above ``bright``; returns whether anything has."""
+    frame = np.maximum(window.astype(np.int32) - bright, 0) * 256 * (4096 - alpha)[..., None] >> 12
+    light = np.maximum(colour - bright * 256, 0) * alpha[..., None] >> 12
+    both = np.concatenate([frame, light], 2)
+    rows, columns = out.shape[:2]
+    both = np.pad(both, ((0, rows * cell - both.shape[0]), (0, columns * cell - both.shape[1]), (0, 0)))
+    out[...] = both.reshape(rows, cell, columns, cell, 6).sum((1, 3), dtype=np.int32) // (cell * cell)
+    return bool(both.any())
+
+
 def count_values(image: np.ndarray) -> np.ndarray:
     """Return (3, 256) int64: how often each value stands in each channel of an (H, W, 3) uint8 image."""
     return np.stack([np.bincount(image[..., c].ravel(), minlength=256) for c in range(3)]).astype(np.int64)

@@ -110,6 +110,45 @@ def add_noise(colour: np.ndarray, start: np.uint64, sigmas: np.ndarray) -> None:
 
 
 @jit
+def straighten(planes: np.ndarray, colour: np.ndarray, alpha: np.ndarray) -> None:
+    """Fill ``colour`` (h, w, 3) and ``alpha`` (h, w) with those of planes (h, w, 4) of colour times alpha, and alpha; where alpha is 0 the colour is too."""
+    for y in range(planes.shape[0]):
+        for x in range(planes.shape[1]):
+            whole = planes[y, x, 3]
+            alpha[y, x] = whole
+            for c in range(3):
+                value = planes[y, x, c]
+                if whole == 4096:
+                    value = (value + 2048) >> 12
+                elif whole > 0:
+                    value = (value + whole // 2) // whole
+                colour[y, x, c] = min(value, 65280)
+
+
+@jit
+def overexposed(colour: np.ndarray, alpha: np.ndarray, window: np.ndarray, bright: int, cell: int, out: np.ndarray) -> bool:
+    """Fill ``out`` (rows, columns, 6) with the means over cells of what the frame beside the object, and the object, have above ``bright``; returns whether anything has."""
+    height, width = alpha.shape
+    found = False
+    out[:] = 0
+    for y in range(height):
+        for x in range(width):
+            own = alpha[y, x]
+            for c in range(3):
+                frame = max(np.int32(window[y, x, c]) - bright, 0) * 256 * (4096 - own) >> 12
+                light = max(colour[y, x, c] - bright * 256, 0) * own >> 12
+                if frame > 0 or light > 0:
+                    found = True
+                    out[y // cell, x // cell, c] += frame
+                    out[y // cell, x // cell, c + 3] += light
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            for c in range(6):
+                out[i, j, c] //= cell * cell
+    return found
+
+
+@jit
 def count_values(image: np.ndarray) -> np.ndarray:
     """Return (3, 256) int64: how often each value stands in each channel of an (H, W, 3) uint8 image."""
     counts = np.zeros((3, 256), np.int64)
