@@ -71,7 +71,9 @@ def test_shot_noise_counts_photons_as_poisson_does(severity: int) -> None:
     exact = special.pdtr(np.arange(rate), np.arange(256)[:, None] * rate / 255)
     assert np.abs(limits - exact).max() < 3e-10
     for value in (0, 40, 128, 255):
-        counts = np.bincount(np.rint(corrupted(value, "shot_noise", severity, np.uint8) * rate + 0.3).astype(int).ravel(), minlength=rate + 1)[: rate + 1]
+        counts = np.bincount(
+            np.rint(corrupted(value, "shot_noise", severity, np.uint8) * rate + 0.3).astype(int).ravel(), minlength=rate + 1
+        )[: rate + 1]
         chances = np.diff(np.concatenate([[0], exact[value], [1]]))
         assert counts.sum() == 3 * SIDE * SIDE
         assert (np.abs(counts - chances * counts.sum()) < 5 * np.sqrt(chances * counts.sum()) + 5).all()
@@ -108,7 +110,10 @@ def test_displacements_have_the_deviation_of_blurred_uniform_noise() -> None:
     kernels = [np.exp(-(np.arange(-int(3 * s + 0.5), int(3 * s + 0.5) + 1) ** 2) / (2 * s * s)) for s in (4.0, 3.0)]
     gain = math.sqrt(np.prod([(np.square(kernel) / kernel.sum() ** 2).sum() for kernel in kernels]))
     assert np.sqrt(np.square(inner).mean()) == pytest.approx(30 * 0.005 * high / math.sqrt(3) * gain, rel=0.03)
-    likeness = [(inner * np.roll(inner, shift, axis))[:, 20:-20, 20:-20].mean() / np.square(inner).mean() for shift, axis in ((4, 1), (3, 2))]
+    likeness = [
+        (inner * np.roll(inner, shift, axis))[:, 20:-20, 20:-20].mean() / np.square(inner).mean()
+        for shift, axis in ((4, 1), (3, 2))
+    ]
     assert likeness == pytest.approx([math.exp(-1 / 4)] * 2, abs=0.03)  # a Gaussian's own correlation at one deviation
     assert abs(np.corrcoef(fields[0].ravel(), fields[1].ravel())[0, 1]) < 0.1
 
@@ -132,7 +137,9 @@ def test_glass_takes_pixels_from_as_far_as_the_published_loop_does(reach: int, r
     moves = [glass_move(high, wide, (0.7, reach, rounds), stream_start(seed, "a")) for seed in range(3)]
     made = np.stack([np.stack([rows - y, columns - x], axis=3 - 1) for rows, columns in moves])
     for axis in (0, 1):
-        shares = [np.bincount(np.clip(d[..., axis], -8, 8).ravel() + 8, minlength=17) / d[..., axis].size for d in (made, expected)]
+        shares = [
+            np.bincount(np.clip(d[..., axis], -8, 8).ravel() + 8, minlength=17) / d[..., axis].size for d in (made, expected)
+        ]
         assert shares[0] == pytest.approx(shares[1], abs=0.03)
         assert made[..., axis].std() == pytest.approx(expected[..., axis].std(), rel=0.15)
     assert not made[:, : reach + 1].any()  # the reach and one more are left out
@@ -154,7 +161,9 @@ def test_snow_has_as_much_snow_as_the_plain_reference(severity: int) -> None:
     bound = 6 * math.hypot(np.std(expected), np.std([layer.mean() for layer in made])) / math.sqrt(6)
     assert np.mean(made) == pytest.approx(np.mean(expected), abs=bound + 0.002)
     steep = np.abs(np.fft.fft2(np.stack(made) - np.mean(made))) ** 2
-    assert steep[:, :6, 30:90].mean() > 1.5 * steep[:, 30:90, :6].mean()  # flakes fall down, more or less: rows change less than columns
+    assert (
+        steep[:, :6, 30:90].mean() > 1.5 * steep[:, 30:90, :6].mean()
+    )  # flakes fall down, more or less: rows change less than columns
 
 
 def spatter_by_floats(rng: np.random.Generator, high: int, wide: int, parameters: tuple[float, ...]) -> np.ndarray:
@@ -181,7 +190,12 @@ def test_spatter_covers_and_colours_as_the_plain_reference(severity: int) -> Non
     expected = [spatter_by_floats(rng, 240, 300, parameters) * 255 - 102 for _ in range(8)]
     grey = np.full((240, 300, 3), 102, np.uint8)
     made = [fs.stressors.corrupt(grey, "spatter", severity, seed=seed, key="a").astype(float) - 102 for seed in range(8)]
-    for of in (lambda d: d[..., 0].mean(), lambda d: d[..., 2].mean(), lambda d: (np.abs(d[..., 2]) > 8).mean(), lambda d: d.std()):
+    for of in (
+        lambda d: d[..., 0].mean(),
+        lambda d: d[..., 2].mean(),
+        lambda d: (np.abs(d[..., 2]) > 8).mean(),
+        lambda d: d.std(),
+    ):
         ours, theirs = [of(d) for d in made], [of(d) for d in expected]
         bound = 5 * math.hypot(np.std(ours), np.std(theirs)) / math.sqrt(8)
         assert np.mean(ours) == pytest.approx(np.mean(theirs), abs=bound + 0.03 * abs(np.mean(theirs)))

@@ -20,7 +20,14 @@ def test_the_plain_twins_serve_where_there_is_no_numba() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=8)
-@given(st.integers(1, 45), st.integers(1, 45), st.sampled_from([1, 3]), st.integers(1, 5), st.sampled_from([np.uint8, np.uint16]), st.integers(0, 99))
+@given(
+    st.integers(1, 45),
+    st.integers(1, 45),
+    st.sampled_from([1, 3]),
+    st.integers(1, 5),
+    st.sampled_from([np.uint8, np.uint16]),
+    st.integers(0, 99),
+)
 @example(41, 67, 3, 5, np.uint8, 0)
 @example(70, 66, 1, 2, np.uint8, 1)
 def test_a_corruption_is_the_same_with_and_without_numba(

@@ -153,7 +153,9 @@ def test_elastic_reads_the_image_at_its_displacements_by_linear_interpolation() 
         down, right = displacements(90, 70, amount, start)
         y, x = np.mgrid[:90, :70].astype(float)
         places = (y + down / 2048, x + right / 2048)
-        expected = of_channels(image, lambda plane, places=places: ndimage.map_coordinates(plane, places, order=1, mode="reflect"))
+        expected = of_channels(
+            image, lambda plane, places=places: ndimage.map_coordinates(plane, places, order=1, mode="reflect")
+        )
         made = fs.stressors.corrupt(image, "elastic_transform", severity, key="a")
         assert np.abs(made - np.floor(expected + 1e-6)).max() <= 1
         assert (down.min() < -1024) or severity < 3

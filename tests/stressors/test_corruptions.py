@@ -77,7 +77,9 @@ def test_no_two_corruptions_or_severities_draw_the_same_numbers() -> None:
     assert abs(np.corrcoef(noise)[0, 1]) < 0.15
 
 
-@pytest.mark.parametrize("name", ["defocus_blur", "glass_blur", "motion_blur", "zoom_blur", "elastic_transform", "pixelate", "gaussian_blur"])
+@pytest.mark.parametrize(
+    "name", ["defocus_blur", "glass_blur", "motion_blur", "zoom_blur", "elastic_transform", "pixelate", "gaussian_blur"]
+)
 def test_what_only_moves_or_mixes_pixels_leaves_a_plain_image_as_it_is(name: str) -> None:
     for severity in range(1, 4 if name == "defocus_blur" else 6):  # wider discs sum to a little more than 1, as published
         for value in (0, 1, 77, 254, 255):
@@ -94,14 +96,35 @@ def test_a_higher_severity_is_never_milder(name: str) -> None:
         assert errors[2] < errors[3] < errors[4]
     else:
         assert errors[4] > 1.2 * errors[0] > 0
-        assert all(b > 0.85 * a for a, b in zip(errors, errors[1:], strict=False)) or name in ("snow", "frost", "glass_blur", "motion_blur", "spatter", "fog")  # each draws anew
+        assert all(b > 0.85 * a for a, b in zip(errors, errors[1:], strict=False)) or name in (
+            "snow",
+            "frost",
+            "glass_blur",
+            "motion_blur",
+            "spatter",
+            "fog",
+        )  # each draws anew
 
 
 def test_grey_images_are_corrupted_as_colour_images_of_greys_are_where_nothing_is_random_or_coloured() -> None:
     grey = drawn_image(33, 50, 1)
     colour = np.repeat(grey[..., None], 3, axis=2)
-    for name in ("defocus_blur", "motion_blur", "zoom_blur", "fog", "brightness", "contrast", "elastic_transform", "pixelate", "gaussian_blur", "glass_blur", "snow"):
-        assert (np.abs(corrupt(grey, name, 3, key="a")[..., None] - corrupt(colour, name, 3, key="a").astype(int)) <= 1).all(), name
+    for name in (
+        "defocus_blur",
+        "motion_blur",
+        "zoom_blur",
+        "fog",
+        "brightness",
+        "contrast",
+        "elastic_transform",
+        "pixelate",
+        "gaussian_blur",
+        "glass_blur",
+        "snow",
+    ):
+        assert (np.abs(corrupt(grey, name, 3, key="a")[..., None] - corrupt(colour, name, 3, key="a").astype(int)) <= 1).all(), (
+            name
+        )
     assert (corrupt(grey, "saturate", 5) == grey).all()
 
 
@@ -156,7 +179,9 @@ def test_a_corruption_of_ones_own_is_taken_from_a_file(tmp_path: object) -> None
     assert isinstance(entry(f"{path}:LIFT"), Corruption)
     with pytest.raises(OptionError, match="severity 2 of lose: give a whole number from 1 to 1"):
         corrupt(np.zeros((2, 2), np.uint8), f"{path}:LOSE", 2)
-    with pytest.raises(OptionError, match=re.escape("corruption lose made uint8 (1, 2, 1) of uint8 (2, 2); it must keep shape and type")):
+    with pytest.raises(
+        OptionError, match=re.escape("corruption lose made uint8 (1, 2, 1) of uint8 (2, 2); it must keep shape and type")
+    ):
         corrupt(np.zeros((2, 2), np.uint8), f"{path}:LOSE", 1)
     with pytest.raises(OptionError, match="holds no Corruption called 'lift'"):
         entry(f"{path}:lift")

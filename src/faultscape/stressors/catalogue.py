@@ -113,10 +113,16 @@ _KAMANN = (
 )
 PRESETS: tuple[Preset, ...] = (
     Preset("hendrycks15", tuple((each.name, _ALL) for each in CORRUPTIONS[:15]), "Hendrycks and Dietterich 2019"),
-    Preset("hendrycks19", tuple((each.name, _ALL) for each in CORRUPTIONS), "Hendrycks and Dietterich 2019, with the four of validation"),
+    Preset(
+        "hendrycks19",
+        tuple((each.name, _ALL) for each in CORRUPTIONS),
+        "Hendrycks and Dietterich 2019, with the four of validation",
+    ),
     Preset("s3-config", (("gaussian_noise", _ALL),), "S3, the configuration of the released evaluation"),
     Preset(
-        "s3-data", tuple((name, _ALL) for name in ("gaussian_noise", "brightness", "contrast", "fog")), "S3, the released data set's builder"
+        "s3-data",
+        tuple((name, _ALL) for name in ("gaussian_noise", "brightness", "contrast", "fog")),
+        "S3, the released data set's builder",
     ),
     Preset("kamann", _KAMANN, "Kamann and Rother 2020, without their PSF blur, intensity noise and geometric distortion"),
 )

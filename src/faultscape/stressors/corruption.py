@@ -19,7 +19,13 @@ from faultscape.stressors.streams import stream_start
 
 
 def corrupt(
-    image: np.ndarray, name: str | Corruption, severity: int, *, seed: int = 0, key: str | None = None, textures: Sequence[np.ndarray] | None = None
+    image: np.ndarray,
+    name: str | Corruption,
+    severity: int,
+    *,
+    seed: int = 0,
+    key: str | None = None,
+    textures: Sequence[np.ndarray] | None = None,
 ) -> np.ndarray:
     """Return the image, (H, W) or (H, W, 3) of uint8 or uint16, corrupted with severity 1 to 5; ``textures`` are the ice of frost.
 
@@ -33,11 +39,15 @@ def corrupt(
     of, parameters = _chosen(name, severity)
     if textures is not None and not of.textured:
         raise OptionError(f"{of.name} takes no textures; leave them out, or corrupt with frost")
-    start = _start(seed, hashlib.sha256(pixels.tobytes()).hexdigest() if key is None else key, of, severity)
+    if key is None:
+        key = hashlib.sha256(pixels).hexdigest() if of.random else ""  # what is not random is spared the hash
+    start = _start(seed, key, of, severity)
     more = (textures,) if of.textured else ()
     out = np.asarray(of.apply(pixels.reshape(*pixels.shape[:2], -1), parameters, start, *more))
     if out.size != pixels.size or out.dtype != pixels.dtype:
-        raise OptionError(f"corruption {of.name} made {out.dtype} {out.shape} of {pixels.dtype} {pixels.shape}; it must keep shape and type")
+        raise OptionError(
+            f"corruption {of.name} made {out.dtype} {out.shape} of {pixels.dtype} {pixels.shape}; it must keep shape and type"
+        )
     return out.reshape(pixels.shape)
 
 

@@ -33,9 +33,7 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
     radius = kernel.shape[0] // 2
     out = np.empty((high, wide * channels), pixels.dtype)
     up, across = beyond(high, radius, "about"), beyond(wide, radius, "about")
-    filter_loops().disc(
-        pixels.reshape(high, -1), channels, up, across, kernel, bits, int(np.iinfo(pixels.dtype).max), out
-    )
+    filter_loops().disc(pixels.reshape(high, -1), channels, up, across, kernel, bits, int(np.iinfo(pixels.dtype).max), out)
     return out.reshape(pixels.shape)
 
 

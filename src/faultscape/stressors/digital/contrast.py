@@ -24,5 +24,7 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
     colours, share = pixels.reshape(-1, pixels.shape[2]), Fraction(str(parameters[0]))
     count, levels = len(colours), np.arange(int(np.iinfo(pixels.dtype).max) + 1, dtype=np.int64)
     sums = colour_loops().channel_sums(colours).tolist()
-    tables = [((levels * count - total) * share.numerator + total * share.denominator) // (count * share.denominator) for total in sums]
+    tables = [
+        ((levels * count - total) * share.numerator + total * share.denominator) // (count * share.denominator) for total in sums
+    ]
     return colour_loops().look_up(colours, np.stack(tables).astype(pixels.dtype)).reshape(pixels.shape)

@@ -13,7 +13,15 @@ from faultscape.maps.jit import jit
 
 @jit
 def separable(
-    rows: np.ndarray, channels: int, up: np.ndarray, across: np.ndarray, down: np.ndarray, along: np.ndarray, middle: int, end: int, out: np.ndarray
+    rows: np.ndarray,
+    channels: int,
+    up: np.ndarray,
+    across: np.ndarray,
+    down: np.ndarray,
+    along: np.ndarray,
+    middle: int,
+    end: int,
+    out: np.ndarray,
 ) -> None:
     """Write to ``out`` the image blurred by half kernels ``down`` (columns) and ``along`` (rows), from the middle outwards.
 
@@ -68,7 +76,9 @@ def separable(
 
 
 @jit
-def disc(rows: np.ndarray, channels: int, up: np.ndarray, across: np.ndarray, kernel: np.ndarray, bits: int, top: int, out: np.ndarray) -> None:
+def disc(
+    rows: np.ndarray, channels: int, up: np.ndarray, across: np.ndarray, kernel: np.ndarray, bits: int, top: int, out: np.ndarray
+) -> None:
     """Write to ``out`` the image under a kernel (2 R + 1, 2 R + 1) that is its own mirror image in both directions.
 
     A row of a disc is one run of equal weights, so that the difference of neighbouring sums has few terms: sum(x) - sum(x - 1) = sum over j of (k[j] - k[j+1]) s(x + j).
@@ -115,7 +125,16 @@ def disc(rows: np.ndarray, channels: int, up: np.ndarray, across: np.ndarray, ke
 
 
 @jit
-def shifts(rows: np.ndarray, channels: int, down: np.ndarray, right: np.ndarray, weights: np.ndarray, half: int, bits: int, out: np.ndarray) -> None:
+def shifts(
+    rows: np.ndarray,
+    channels: int,
+    down: np.ndarray,
+    right: np.ndarray,
+    weights: np.ndarray,
+    half: int,
+    bits: int,
+    out: np.ndarray,
+) -> None:
     """Write to ``out`` the weighted sum of the image moved by (down, right) pixels each, its border repeated; their number is a multiple of 4."""
     high, wide = rows.shape
     pad = 0

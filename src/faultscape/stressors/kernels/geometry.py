@@ -13,7 +13,15 @@ from faultscape.stressors.kernels.streams import word_at
 
 @jit
 def zoom_layers(
-    rows: np.ndarray, channels: int, y0: np.ndarray, fy: np.ndarray, x0: np.ndarray, fx: np.ndarray, still: int, factor: int, out: np.ndarray
+    rows: np.ndarray,
+    channels: int,
+    y0: np.ndarray,
+    fy: np.ndarray,
+    x0: np.ndarray,
+    fx: np.ndarray,
+    still: int,
+    factor: int,
+    out: np.ndarray,
 ) -> None:
     """Write to ``out`` the mean of ``still`` times the image and its layers, each read at (y0 + fy, x0 + fx) of (L, H) and (L, W); ``factor`` is 2^32 by their number."""
     high, wide = rows.shape
@@ -53,7 +61,9 @@ def _row_between(rows: np.ndarray, y: int, f: int, shift: int, line: np.ndarray)
 
 
 @jit
-def enlarge(rows: np.ndarray, channels: int, y0: np.ndarray, fy: np.ndarray, x0: np.ndarray, fx: np.ndarray, out: np.ndarray) -> None:
+def enlarge(
+    rows: np.ndarray, channels: int, y0: np.ndarray, fy: np.ndarray, x0: np.ndarray, fx: np.ndarray, out: np.ndarray
+) -> None:
     """Write to ``out`` the image read at (y0 + fy, x0 + fx) of (H,) and (W,), rounded; values are below 2^16 in size."""
     line = np.zeros(rows.shape[1] + channels, np.int32)
     for y in range(y0.size):
@@ -119,7 +129,9 @@ def gather(pixels: np.ndarray, order: np.ndarray) -> np.ndarray:
 
 
 @jit
-def blocks(rows: np.ndarray, channels: int, down: np.ndarray, right: np.ndarray, up: np.ndarray, across: np.ndarray, out: np.ndarray) -> None:
+def blocks(
+    rows: np.ndarray, channels: int, down: np.ndarray, right: np.ndarray, up: np.ndarray, across: np.ndarray, out: np.ndarray
+) -> None:
     """Write to ``out`` at each pixel the mean of a block, rounded along rows and then along columns: block (up[y], across[x]) of those of the rows ``down`` and the columns ``right``.
 
     These are (3, n): first, past the last, and 2^34 / (2 size), rounded up.
@@ -134,17 +146,31 @@ def blocks(rows: np.ndarray, channels: int, down: np.ndarray, right: np.ndarray,
             sums[:] = 0
             for k in range(down[0, block], down[1, block]):
                 row = rows[k]
-                for b in range(across_blocks):
-                    begin, size, inverse = right[0, b] * channels, right[1, b] - right[0, b], right[2, b]
-                    for c in range(channels):
-                        total = size
-                        for i in range(begin + c, begin + c + size * channels, channels):
-                            total += 2 * np.int64(row[i])
-                        sums[b * channels + c] += (total * inverse) >> 34
+                if channels == 3:
+                    for b in range(across_blocks):
+                        size, inverse = right[1, b] - right[0, b], right[2, b]
+                        red, green, blue = np.int64(0), np.int64(0), np.int64(0)
+                        for i in range(3 * right[0, b], 3 * right[1, b], 3):
+                            red += row[i]
+                            green += row[i + 1]
+                            blue += row[i + 2]
+                        sums[3 * b] += ((2 * red + size) * inverse) >> 34
+                        sums[3 * b + 1] += ((2 * green + size) * inverse) >> 34
+                        sums[3 * b + 2] += ((2 * blue + size) * inverse) >> 34
+                else:
+                    for b in range(across_blocks):
+                        total = np.int64(0)
+                        for i in range(right[0, b], right[1, b]):
+                            total += row[i]
+                        sums[b] += ((2 * total + right[1, b] - right[0, b]) * right[2, b]) >> 34
             size, inverse = down[1, block] - down[0, block], down[2, block]
             for i in range(sums.size):
                 sums[i] = ((2 * sums[i] + size) * inverse) >> 34
-            for x in range(across.size):
-                for c in range(channels):
-                    line[x * channels + c] = sums[across[x] * channels + c]
+            if channels == 3:
+                for x in range(across.size):
+                    k = 3 * across[x]
+                    line[3 * x], line[3 * x + 1], line[3 * x + 2] = sums[k], sums[k + 1], sums[k + 2]
+            else:
+                for x in range(across.size):
+                    line[x] = sums[across[x]]
         out[y] = line

@@ -85,7 +85,9 @@ def replace(pixels: np.ndarray, start: np.uint64, limit: int, top: int) -> np.nd
 
 
 @jit
-def count_events(pixels: np.ndarray, start: np.uint64, limits: np.ndarray, first: np.ndarray, bits: int, values: np.ndarray) -> np.ndarray:
+def count_events(
+    pixels: np.ndarray, start: np.uint64, limits: np.ndarray, first: np.ndarray, bits: int, values: np.ndarray
+) -> np.ndarray:
     """Return values[n] of a count n drawn for each pixel, n the number of ``limits`` of its level that a number of 32 bits reaches; ``first`` tells where to begin."""
     out = np.empty_like(pixels)
     last = values.size - 1

@@ -6,7 +6,15 @@ import numpy as np
 
 
 def separable(
-    rows: np.ndarray, channels: int, up: np.ndarray, across: np.ndarray, down: np.ndarray, along: np.ndarray, middle: int, end: int, out: np.ndarray
+    rows: np.ndarray,
+    channels: int,
+    up: np.ndarray,
+    across: np.ndarray,
+    down: np.ndarray,
+    along: np.ndarray,
+    middle: int,
+    end: int,
+    out: np.ndarray,
 ) -> None:
     """Write to ``out`` the image blurred by half kernels ``down`` (columns) and ``along`` (rows), from the middle outwards."""
     high, wide = rows.shape
@@ -24,7 +32,9 @@ def separable(
     out[...] = (blurred >> end).reshape(high, wide)
 
 
-def disc(rows: np.ndarray, channels: int, up: np.ndarray, across: np.ndarray, kernel: np.ndarray, bits: int, top: int, out: np.ndarray) -> None:
+def disc(
+    rows: np.ndarray, channels: int, up: np.ndarray, across: np.ndarray, kernel: np.ndarray, bits: int, top: int, out: np.ndarray
+) -> None:
     """Write to ``out`` the image under a kernel (2 R + 1, 2 R + 1)."""
     high, wide = rows.shape
     pixels, size = wide // channels, kernel.shape[0]
@@ -37,7 +47,16 @@ def disc(rows: np.ndarray, channels: int, up: np.ndarray, across: np.ndarray, ke
     out[...] = np.minimum(acc >> bits, top).reshape(high, wide)
 
 
-def shifts(rows: np.ndarray, channels: int, down: np.ndarray, right: np.ndarray, weights: np.ndarray, half: int, bits: int, out: np.ndarray) -> None:
+def shifts(
+    rows: np.ndarray,
+    channels: int,
+    down: np.ndarray,
+    right: np.ndarray,
+    weights: np.ndarray,
+    half: int,
+    bits: int,
+    out: np.ndarray,
+) -> None:
     """Write to ``out`` the weighted sum of the image moved by (down, right) pixels each, its border repeated."""
     high, wide = rows.shape
     image = rows.astype(weights.dtype).reshape(high, -1, channels)

@@ -8,7 +8,15 @@ from faultscape.stressors.streams import words_at
 
 
 def zoom_layers(
-    rows: np.ndarray, channels: int, y0: np.ndarray, fy: np.ndarray, x0: np.ndarray, fx: np.ndarray, still: int, factor: int, out: np.ndarray
+    rows: np.ndarray,
+    channels: int,
+    y0: np.ndarray,
+    fy: np.ndarray,
+    x0: np.ndarray,
+    fx: np.ndarray,
+    still: int,
+    factor: int,
+    out: np.ndarray,
 ) -> None:
     """Write to ``out`` the mean of ``still`` times the image and its layers, each read at (y0 + fy, x0 + fx)."""
     acc = (still << 22) * rows.astype(np.int64)
@@ -17,7 +25,9 @@ def zoom_layers(
     out[...] = ((acc >> 8) * factor) >> 46
 
 
-def _read(rows: np.ndarray, channels: int, y0: np.ndarray, fy: np.ndarray, x0: np.ndarray, fx: np.ndarray, shift: int) -> np.ndarray:
+def _read(
+    rows: np.ndarray, channels: int, y0: np.ndarray, fy: np.ndarray, x0: np.ndarray, fx: np.ndarray, shift: int
+) -> np.ndarray:
     """Return the rows at y0 + fy, shifted, read at x0 + fx: times 2^(28 - shift)."""
     high, wide = rows.shape
     wider, f = rows.astype(np.int64), fy.astype(np.int64)[:, None]
@@ -27,7 +37,9 @@ def _read(rows: np.ndarray, channels: int, y0: np.ndarray, fy: np.ndarray, x0: n
     return (image[:, x0] * (16384 - f) + image[:, x0 + 1] * f).reshape(len(y0), -1)
 
 
-def enlarge(rows: np.ndarray, channels: int, y0: np.ndarray, fy: np.ndarray, x0: np.ndarray, fx: np.ndarray, out: np.ndarray) -> None:
+def enlarge(
+    rows: np.ndarray, channels: int, y0: np.ndarray, fy: np.ndarray, x0: np.ndarray, fx: np.ndarray, out: np.ndarray
+) -> None:
     """Write to ``out`` the image read at (y0 + fy, x0 + fx), rounded."""
     out[...] = (_read(rows, channels, y0, fy, x0, fx, 0) + (1 << 27)) >> 28
 
@@ -39,7 +51,12 @@ def elastic(rows: np.ndarray, channels: int, down: np.ndarray, right: np.ndarray
     py = (np.arange(high, dtype=np.int64)[:, None] << 11) + down
     px = (np.arange(wide, dtype=np.int64) << 11) + right
     fy, fx = (py & 2047)[..., None], (px & 2047)[..., None]
-    y0, y1, x0, x1 = _mirror(py >> 11, high), _mirror((py >> 11) + 1, high), _mirror(px >> 11, wide), _mirror((px >> 11) + 1, wide)
+    y0, y1, x0, x1 = (
+        _mirror(py >> 11, high),
+        _mirror((py >> 11) + 1, high),
+        _mirror(px >> 11, wide),
+        _mirror((px >> 11) + 1, wide),
+    )
     total = image[y0, x0] * ((2048 - fy) * (2048 - fx)) + image[y0, x1] * ((2048 - fy) * fx)
     total += image[y1, x0] * (fy * (2048 - fx)) + image[y1, x1] * (fy * fx)
     out[...] = (total >> 22).reshape(high, -1)
@@ -69,7 +86,9 @@ def gather(pixels: np.ndarray, order: np.ndarray) -> np.ndarray:
     return pixels[order]
 
 
-def blocks(rows: np.ndarray, channels: int, down: np.ndarray, right: np.ndarray, up: np.ndarray, across: np.ndarray, out: np.ndarray) -> None:
+def blocks(
+    rows: np.ndarray, channels: int, down: np.ndarray, right: np.ndarray, up: np.ndarray, across: np.ndarray, out: np.ndarray
+) -> None:
     """Write to ``out`` at each pixel the mean of its block, rounded along rows and then along columns."""
     high, wide = rows.shape
     image = rows.astype(np.int64).reshape(high, -1, channels)

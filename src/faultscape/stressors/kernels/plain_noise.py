@@ -44,7 +44,9 @@ def replace(pixels: np.ndarray, start: int, limit: int, top: int) -> np.ndarray:
     return np.where((parts & 0x7FFFFFFF) < limit, (parts >> 31) * top, pixels).astype(pixels.dtype)
 
 
-def count_events(pixels: np.ndarray, start: int, limits: np.ndarray, first: np.ndarray, bits: int, values: np.ndarray) -> np.ndarray:
+def count_events(
+    pixels: np.ndarray, start: int, limits: np.ndarray, first: np.ndarray, bits: int, values: np.ndarray
+) -> np.ndarray:
     """Return values[n] of a count n drawn for each pixel, n the number of ``limits`` of its level that a number of 32 bits reaches."""
     del first, bits  # they only tell the compiled loop where to begin
     parts = _halves(start, pixels.size).astype(np.uint32)

@@ -38,7 +38,9 @@ def plasma(size: int, reaches: np.ndarray, start: int) -> np.ndarray:
     return heights.astype(np.int32)
 
 
-def veil(rows: np.ndarray, channels: int, heights: np.ndarray, low: int, factor: float, gains: np.ndarray, top: int, out: np.ndarray) -> None:
+def veil(
+    rows: np.ndarray, channels: int, heights: np.ndarray, low: int, factor: float, gains: np.ndarray, top: int, out: np.ndarray
+) -> None:
     """Write to ``out`` gains[value] + (height - low) * factor of each pixel, in steps of 2^-16, cut to 0..top and then truncated."""
     high, wide = rows.shape
     add = ((heights[:high, : wide // channels].astype(np.int64) - low) * factor).astype(np.int64)
@@ -115,7 +117,9 @@ def _about(n: int) -> np.ndarray:
     return np.array([min(1, n - 1), *range(n), max(n - 2, 0)])
 
 
-def splash(rows: np.ndarray, channels: int, amount: np.ndarray, keep: np.ndarray, colour: np.ndarray, top: int, out: np.ndarray) -> None:
+def splash(
+    rows: np.ndarray, channels: int, amount: np.ndarray, keep: np.ndarray, colour: np.ndarray, top: int, out: np.ndarray
+) -> None:
     """Write to ``out`` keep * value + amount * colour of each pixel, all in steps of 2^-16, cut to top and then truncated."""
     high, wide = rows.shape
     image = rows.astype(np.int64).reshape(high, -1, channels)

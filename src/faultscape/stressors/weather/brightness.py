@@ -27,7 +27,11 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
     add = Fraction(str(parameters[0])) * top
     twice = np.minimum(np.arange(top + 1) * add.denominator + add.numerator, top * add.denominator)  # v' times the denominator
     if channels == 1:
-        return colour_loops().look_up(pixels.reshape(-1, 1), (twice // add.denominator)[None].astype(pixels.dtype)).reshape(pixels.shape)
+        return (
+            colour_loops()
+            .look_up(pixels.reshape(-1, 1), (twice // add.denominator)[None].astype(pixels.dtype))
+            .reshape(pixels.shape)
+        )
     below = np.maximum(np.arange(top + 1), 1) * add.denominator
     ratios = -((-twice << 16) // below)  # rounded up, so that what is exact is not truncated
     ratios[0] = 0

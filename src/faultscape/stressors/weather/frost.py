@@ -64,6 +64,13 @@ def _checked(textures: Sequence[np.ndarray], place: int) -> np.ndarray:
     if not len(textures):
         raise ImageError("frost: no textures given; give one or more images, or leave them out for those that are drawn")
     texture = np.asarray(textures[place])
-    if texture.dtype != np.uint8 or texture.ndim not in (2, 3) or (texture.ndim == 3 and texture.shape[2] != 3) or not texture.size:
-        raise ImageError(f"frost: texture {place + 1} is {texture.dtype} {texture.shape}; textures are uint8 of (h, w) or (h, w, 3)")
+    if (
+        texture.dtype != np.uint8
+        or texture.ndim not in (2, 3)
+        or (texture.ndim == 3 and texture.shape[2] != 3)
+        or not texture.size
+    ):
+        raise ImageError(
+            f"frost: texture {place + 1} is {texture.dtype} {texture.shape}; textures are uint8 of (h, w) or (h, w, 3)"
+        )
     return texture[..., None] if texture.ndim == 2 else texture

@@ -41,28 +41,26 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
         drops = np.where(cover < 52429, 0, cover)  # 0.8
         keep = 65536 - drops
     else:
-        drops, keep = _water(np.where(wet, (liquid.astype(np.int64) * 255) >> 28, 0), amount), np.full((high, wide), 65536, np.int32)
+        drops, keep = _water(np.where(wet, ((liquid >> 8) * 255) >> 20, 0), amount), np.full((high, wide), 65536, np.int32)
     colour = np.array(_MUD if mud else _TURQUOISE, np.int64)
     if channels == 1:
         colour = np.array([round(sum(w * c for w, c in zip(_GREY, colour.tolist(), strict=True)))])
     top = int(np.iinfo(pixels.dtype).max)
     out = np.empty((high, wide * channels), pixels.dtype)
-    weather_loops().splash(
-        pixels.reshape(high, -1), channels, drops, keep, (colour * (top // 255)) << 16, top, out
-    )
+    weather_loops().splash(pixels.reshape(high, -1), channels, drops, keep, (colour * (top // 255)) << 16, top, out)
     return out.reshape(pixels.shape)
 
 
 def _water(liquid: np.ndarray, amount: float) -> np.ndarray:
-    """Return (H, W) int64, in steps of 2^-16: how much of the water's colour is added, given the liquid in whole numbers."""
+    """Return (H, W) int32, in steps of 2^-16: how much of the water's colour is added, given the liquid in whole numbers."""
     loops = weather_loops()
     brims = loops.edges(liquid.astype(np.uint8), 50, 150)
-    far = loops.sums3(loops.distances(brims, 20 << 16), _MEAN) // (9 << 16)
+    far = (loops.sums3(loops.distances(brims, 20 << 16), _MEAN) // (9 << 16)).astype(np.uint8)
     heights = equalised(far)[far]
-    embossed = np.clip(loops.sums3(heights, _EMBOSS), 0, 255).astype(np.int32)
-    drops = liquid * ((2 * loops.sums3(embossed, _MEAN) + 9) // 18)
+    embossed = np.clip(loops.sums3(heights, _EMBOSS), 0, 255)
+    drops = liquid * ((loops.sums3(embossed, 2 * _MEAN) + 9) // 18)
     most = int(drops.max())
-    return drops * round(amount * 65536) // most if most else np.zeros_like(drops)
+    return (np.arange(most + 1) * round(amount * 65536) // max(most, 1)).astype(np.int32)[drops]
 
 
 def equalised(image: np.ndarray) -> np.ndarray:
