@@ -13,6 +13,7 @@ from faultscape.prediction.catalogue import SOURCES
 from faultscape.prediction.keep import KEPT
 from faultscape.ranking.catalogue import RANKINGS
 from faultscape.selection.catalogue import SELECTORS
+from faultscape.stressors.catalogue import CORRUPTIONS, PRESETS
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "catalogues.md"
@@ -39,6 +40,8 @@ def test_every_table_of_a_page_is_what_the_catalogues_say(path: Path) -> None:
         ("FORMATS", FORMATS),
         ("SOURCES", SOURCES),
         ("KEPT", KEPT),
+        ("CORRUPTIONS", CORRUPTIONS),
+        ("PRESETS", PRESETS),
     ],
 )
 def test_the_page_of_catalogues_has_a_row_for_every_entry(catalogue: str, entries: tuple[object, ...]) -> None:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from corrupted_images import GOLDEN, NAMES
 
 HERE = Path(__file__).parents[1]

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from corrupted_images import COMPILED, NAMES, drawn_image, without_numba
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import faultscape as fs
+from corrupted_images import COMPILED, NAMES, drawn_image, without_numba
 from faultscape.stressors import loops
 from faultscape.stressors.kernels import filters, noise, plain_filters, plain_noise, plain_weather, weather
 

@@ -7,11 +7,11 @@ import math
 import cv2
 import numpy as np
 import pytest
-from corrupted_images import drawn_image
 from PIL import Image
 from scipy import ndimage
 
 import faultscape as fs
+from corrupted_images import drawn_image
 from faultscape.stressors.blur.motion_blur import apply as motion_blur
 from faultscape.stressors.blur.motion_blur import motion_steps
 from faultscape.stressors.definition import Parameters

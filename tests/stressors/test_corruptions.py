@@ -1,12 +1,13 @@
 """Corruptions of images: what holds for all nineteen."""
 
+import itertools
 import re
 
 import numpy as np
 import pytest
-from corrupted_images import GOLDEN, NAMES, digests, drawn_image, without_numba
 
 import faultscape as fs
+from corrupted_images import GOLDEN, NAMES, digests, drawn_image, without_numba
 from faultscape.errors import ImageError, LabelMapError, OptionError
 from faultscape.stressors.catalogue import entry, preset
 from faultscape.stressors.definition import Corruption
@@ -96,7 +97,7 @@ def test_a_higher_severity_is_never_milder(name: str) -> None:
         assert errors[2] < errors[3] < errors[4]
     else:
         assert errors[4] > 1.2 * errors[0] > 0
-        assert all(b > 0.85 * a for a, b in zip(errors, errors[1:], strict=False)) or name in (
+        assert all(b > 0.85 * a for a, b in itertools.pairwise(errors)) or name in (
             "snow",
             "frost",
             "glass_blur",
@@ -161,13 +162,13 @@ def test_presets_name_known_corruptions_and_severities() -> None:
     noises = {each.name for each in fs.stressors.CORRUPTIONS if each.family == "noise"}
     assert len(lists["kamann"]) == 16
     assert all(severities == ((1, 2, 3) if name in noises else (1, 2, 3, 4, 5)) for name, severities in lists["kamann"].items())
-    with pytest.raises(OptionError, match="preset 'kaman' is not known.*kamann"):
+    with pytest.raises(OptionError, match=r"preset 'kaman' is not known.*kamann"):
         preset("kaman")
 
 
 def test_a_corruption_of_ones_own_is_taken_from_a_file(tmp_path: object) -> None:
     path = f"{tmp_path}/mine.py"
-    with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123
+    with open(path, "w", encoding="utf-8") as file:
         file.write(
             "from faultscape.stressors import Corruption\n"
             "def lift(pixels, parameters, start):\n    return pixels | int(parameters[0])\n"

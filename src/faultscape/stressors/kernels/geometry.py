@@ -54,10 +54,10 @@ def _row_between(rows: np.ndarray, y: int, f: int, shift: int, line: np.ndarray)
     """Write to ``line`` the row at y + f / 2^14, times 2^(14 - shift)."""
     high, wide = rows.shape
     above, below = rows[y], rows[min(y + 1, high - 1)]
-    g = np.int32(16384) - np.int32(f)
-    f = np.int32(f)
+    after = np.int32(f)
+    before = np.int32(16384) - after
     for x in range(wide):
-        line[x] = (np.int32(above[x]) * g + np.int32(below[x]) * f) >> shift
+        line[x] = (np.int32(above[x]) * before + np.int32(below[x]) * after) >> shift
 
 
 @jit
@@ -93,7 +93,7 @@ def elastic(rows: np.ndarray, channels: int, down: np.ndarray, right: np.ndarray
 
 
 @jit
-def _mirror(i: int, n: int) -> int:
+def _mirror(i: np.int64, n: int) -> np.int64:
     if i < 0 or i >= n:
         i %= 2 * n
         if i >= n:

@@ -51,7 +51,7 @@ def plasma(size: int, reaches: np.ndarray, start: np.uint64) -> np.ndarray:
 
 
 @jit
-def _wobble(start: np.uint64, n: int, reach: int) -> int:
+def _wobble(start: np.uint64, n: int, reach: int) -> np.int64:
     part = np.int64((word_at(start, np.uint64(n >> 2)) >> np.uint64(16 * (n & 3))) & np.uint64(0xFFFF))
     return ((2 * part - 65535) * reach) >> 16
 
@@ -171,14 +171,14 @@ def distances(marked: np.ndarray, limit: int) -> np.ndarray:
                 continue
             near = min(d[y - 1, x], d[y, x - 1]) + _NEAR
             aslant = min(d[y - 1, x - 1], d[y - 1, x + 1]) + _ASLANT
-            knight = min(min(d[y - 2, x - 1], d[y - 2, x + 1]), min(d[y - 1, x - 2], d[y - 1, x + 2])) + _KNIGHT
-            d[y, x] = min(min(near, aslant), min(knight, limit))
+            knight = min(d[y - 2, x - 1], d[y - 2, x + 1], d[y - 1, x - 2], d[y - 1, x + 2]) + _KNIGHT
+            d[y, x] = min(near, aslant, knight, limit)
     for y in range(high + 1, 1, -1):
         for x in range(wide + 1, 1, -1):
             near = min(d[y + 1, x], d[y, x + 1]) + _NEAR
             aslant = min(d[y + 1, x - 1], d[y + 1, x + 1]) + _ASLANT
-            knight = min(min(d[y + 2, x - 1], d[y + 2, x + 1]), min(d[y + 1, x - 2], d[y + 1, x + 2])) + _KNIGHT
-            d[y, x] = min(min(near, aslant), min(knight, np.int64(d[y, x])))
+            knight = min(d[y + 2, x - 1], d[y + 2, x + 1], d[y + 1, x - 2], d[y + 1, x + 2]) + _KNIGHT
+            d[y, x] = min(near, aslant, knight, np.int64(d[y, x]))
     return d[2 : high + 2, 2 : wide + 2].copy()
 
 

@@ -34,10 +34,10 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
     high, wide, channels = pixels.shape
     table, tail = normal_table(deviation * _ONE)
     drawn = noise_loops().normals(np.uint64(start), high * wide, table, tail) + np.int32(round(mean * _ONE))
-    liquid = gaussian_field(drawn.astype(np.int16).reshape(high, wide), (float(sigma),) * 2, 4.0, "nearest")
+    liquid = gaussian_field(drawn.astype(np.int16).reshape(high, wide), (sigma, sigma), 4.0, "nearest")
     wet = liquid >= round(threshold * 2**28)
     if mud:
-        cover = gaussian_field(np.where(wet, 16384, 0).astype(np.int16), (float(amount),) * 2, 4.0, "nearest") >> 13
+        cover = gaussian_field(np.where(wet, 16384, 0).astype(np.int16), (amount, amount), 4.0, "nearest") >> 13
         drops = np.where(cover < 52429, 0, cover)  # 0.8
         keep = 65536 - drops
     else:
