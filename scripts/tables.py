@@ -84,7 +84,10 @@ def preset_rows() -> Rows:
     """Named lists of corruptions."""
     rows = [("preset", "corruptions", "source")]
     for entry in PRESETS:
-        words = [f"`{name}`" + (f" {severities[0]}-{severities[-1]}" if len(severities) < 5 else "") for name, severities in entry.corruptions]
+        words = [
+            f"`{name}`" + (f" {severities[0]}-{severities[-1]}" if len(severities) < 5 else "")
+            for name, severities in entry.corruptions
+        ]
         rows.append((f"`{entry.name}`", ", ".join(words), entry.source))
     return rows
 

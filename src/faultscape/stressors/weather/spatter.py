@@ -41,7 +41,7 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
         drops = np.where(cover < 52429, 0, cover)  # 0.8
         keep = 65536 - drops
     else:
-        drops, keep = _water(np.where(wet, ((liquid >> 8) * 255) >> 20, 0), amount), np.full((high, wide), 65536, np.int32)
+        drops, keep = water(np.where(wet, ((liquid >> 8) * 255) >> 20, 0), amount), np.full((high, wide), 65536, np.int32)
     colour = np.array(_MUD if mud else _TURQUOISE, np.int64)
     if channels == 1:
         colour = np.array([round(sum(w * c for w, c in zip(_GREY, colour.tolist(), strict=True)))])
@@ -51,8 +51,12 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
     return out.reshape(pixels.shape)
 
 
-def _water(liquid: np.ndarray, amount: float) -> np.ndarray:
-    """Return (H, W) int32, in steps of 2^-16: how much of the water's colour is added, given the liquid in whole numbers."""
+def water(liquid: np.ndarray, amount: float) -> np.ndarray:
+    """Return (H, W) int32, in steps of 2^-16: how much of the water's colour is added, given the liquid (H, W) int32 in whole numbers 0..255.
+
+    >>> water(np.zeros((2, 2), np.int32), 0.6).tolist()
+    [[0, 0], [0, 0]]
+    """
     loops = weather_loops()
     brims = loops.edges(liquid.astype(np.uint8), 50, 150)
     far = (loops.sums3(loops.distances(brims, 20 << 16), _MEAN) // (9 << 16)).astype(np.uint8)
