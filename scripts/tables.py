@@ -18,6 +18,7 @@ from faultscape.prediction.catalogue import SOURCES
 from faultscape.prediction.keep import KEPT
 from faultscape.ranking.catalogue import RANKINGS
 from faultscape.selection.catalogue import SELECTORS
+from faultscape.stressors.catalogue import CORRUPTIONS, PRESETS
 
 DOCS = Path(__file__).parents[1] / "docs"
 TASKS = {"segmentation": "label maps", "classification": "classifiers"}
@@ -89,6 +90,28 @@ def tree_rows() -> Rows:
     return rows + [(f"`{layout.name}`", f"`{layout.expected}`", layout.notes, layout.terms) for layout in LAYOUTS]
 
 
+def corruption_rows() -> Rows:
+    """What images can be corrupted with."""
+    rows = [("corruption", "family", "parameters", *(f"severity {severity}" for severity in range(1, 6)), "random", "labels")]
+    for entry in CORRUPTIONS:
+        severities = [", ".join(f"{number:g}" for number in numbers) for numbers in entry.parameters]
+        chance, labels = "yes" if entry.random else "no", "move" if entry.move else "stay"
+        rows.append((f"`{entry.name}`", entry.family, ", ".join(entry.means), *severities, chance, labels))
+    return rows
+
+
+def preset_rows() -> Rows:
+    """Named lists of corruptions."""
+    rows = [("preset", "corruptions", "source")]
+    for entry in PRESETS:
+        words = [
+            f"`{name}`" + (f" {severities[0]}-{severities[-1]}" if len(severities) < 5 else "")
+            for name, severities in entry.corruptions
+        ]
+        rows.append((f"`{entry.name}`", ", ".join(words), entry.source))
+    return rows
+
+
 def tasks(of: Iterable[str]) -> str:
     """Return what the tasks are of, in words."""
     return ", ".join(TASKS[task] for task in of)
@@ -103,6 +126,8 @@ TABLES: Mapping[str, Callable[[], Rows]] = {
     "KEPT": kept_rows,
     "LAYOUTS": layout_rows,
     "TREES": tree_rows,
+    "CORRUPTIONS": corruption_rows,
+    "PRESETS": preset_rows,
 }
 
 

@@ -14,6 +14,7 @@ from faultscape.prediction.catalogue import SOURCES
 from faultscape.prediction.keep import KEPT
 from faultscape.ranking.catalogue import RANKINGS
 from faultscape.selection.catalogue import SELECTORS
+from faultscape.stressors.catalogue import CORRUPTIONS, PRESETS
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "catalogues.md"
@@ -41,6 +42,8 @@ def test_every_table_of_a_page_is_what_the_catalogues_say(path: Path) -> None:
         ("SOURCES", SOURCES),
         ("KEPT", KEPT),
         ("LAYOUTS", LAYOUTS),
+        ("CORRUPTIONS", CORRUPTIONS),
+        ("PRESETS", PRESETS),
     ],
 )
 def test_the_page_of_catalogues_has_a_row_for_every_entry(catalogue: str, entries: tuple[object, ...]) -> None:

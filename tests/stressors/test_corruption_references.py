@@ -12,6 +12,7 @@ from scipy import ndimage
 
 import faultscape as fs
 from corrupted_images import drawn_image
+from faultscape.stressors.blur.glass_blur import move as glass_move
 from faultscape.stressors.blur.motion_blur import apply as motion_blur
 from faultscape.stressors.blur.motion_blur import motion_steps
 from faultscape.stressors.definition import Parameters
@@ -19,6 +20,7 @@ from faultscape.stressors.digital.elastic_transform import displacements
 from faultscape.stressors.streams import Stream, stream_start
 from faultscape.stressors.weather.fog import plasma_map
 from faultscape.stressors.weather.snow import snow_layer
+from faultscape.stressors.weather.spatter import water
 
 ENTRIES = {each.name: each for each in fs.stressors.CORRUPTIONS}
 
@@ -192,3 +194,44 @@ def test_edges_and_distances_of_spatter_are_those_of_opencv() -> None:
     assert 0.02 < edges.mean() < 0.5
     far = cv2.distanceTransform(1 - edges, cv2.DIST_L2, 5)
     assert np.abs(weather.distances(edges, 20 << 16) / 65536 - np.minimum(far, 20)).max() < 1e-3
+
+
+def test_glass_is_a_blur_pixels_taken_from_others_and_the_blur_again() -> None:
+    image = drawn_image(60, 70)
+    for severity, parameters in enumerate(ENTRIES["glass_blur"].parameters, 1):
+        rows, columns = glass_move(60, 70, parameters, stream_start(0, "a", "glass_blur", severity))
+
+        def blurred(of: np.ndarray, sigma: float = parameters[0]) -> np.ndarray:
+            return np.floor(of_channels(of, lambda plane: ndimage.gaussian_filter(plane, sigma, mode="nearest")) + 1e-6)
+
+        expected = blurred(blurred(image)[rows, columns])
+        assert np.abs(fs.stressors.corrupt(image, "glass_blur", severity, key="a") - expected).max() <= 2  # truncated twice
+        assert np.abs(fs.stressors.corrupt(image, "glass_blur", severity, key="a") - expected).mean() < 0.2
+
+
+def test_frost_adds_a_part_of_the_enlarged_texture() -> None:
+    image, texture = drawn_image(90, 60), drawn_image(40, 50)
+    for severity, (kept, added) in enumerate(ENTRIES["frost"].parameters, 1):
+        stream = Stream(stream_start(0, "a", "frost", severity), "texture")
+        stream.integer(1)
+        scale = 1.1 * (90 / 40)  # what the height takes, and a tenth more
+        high, wide = math.ceil(40 * scale), math.ceil(50 * scale)
+        large = cv2.resize(texture, (wide, high), interpolation=cv2.INTER_LINEAR).astype(float)
+        top, left = stream.integer(high - 90), stream.integer(wide - 60)
+        expected = np.minimum(kept * image + added * large[top : top + 90, left : left + 60], 255)
+        made = fs.stressors.corrupt(image, "frost", severity, key="a", textures=[texture])
+        assert np.abs(made - np.floor(expected)).max() <= 2
+
+
+def test_water_is_embossed_from_the_distance_to_its_edges_as_with_opencv() -> None:
+    field = ndimage.gaussian_filter(np.random.default_rng(1).normal(0.65, 0.3, (120, 150)), 3)
+    liquid = (np.where(field < 0.68, 0, field) * 255).astype(np.uint8)
+    far = np.minimum(cv2.distanceTransform(255 - cv2.Canny(liquid, 50, 150), cv2.DIST_L2, 5), 20)
+    far = cv2.equalizeHist(cv2.blur(far, (3, 3)).astype(np.uint8))
+    far = cv2.filter2D(far, cv2.CV_8U, np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]]))
+    drops = liquid * cv2.blur(far, (3, 3)).astype(float)
+    made = water(liquid.astype(np.int32), 0.6) / 65536
+    apart = np.abs(made - 0.6 * drops / drops.max())
+    assert apart.mean() < 0.002
+    assert np.quantile(apart, 0.99) < 0.02
+    assert made.max() == pytest.approx(0.6, abs=1e-4)

@@ -62,7 +62,11 @@ def draw_stress(folder: Path, page: Path, study: str) -> int:
     files = sorted((folder / "images").glob("*.png"))[: 1 + _BLENDED]
     scene = read_rgb(files[0])
     rows = [
-        Row(each.title, each.family, tuple(Cell(f"severity {severity}", corrupt(scene, each.name, severity)) for severity in _SHOWN))
+        Row(
+            each.title,
+            each.family,
+            tuple(Cell(f"severity {severity}", corrupt(scene, each.name, severity)) for severity in _SHOWN),
+        )
         for each in CORRUPTIONS[:15]
     ]
     cutouts = drawn_cutouts()

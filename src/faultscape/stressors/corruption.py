@@ -14,7 +14,7 @@ import numpy as np
 
 from faultscape.errors import ImageError, LabelMapError, OptionError
 from faultscape.stressors.catalogue import entry
-from faultscape.stressors.definition import Corruption as Corruption
+from faultscape.stressors.definition import Corruption
 from faultscape.stressors.streams import stream_start
 
 
@@ -39,7 +39,9 @@ def corrupt(
     of, parameters = _chosen(name, severity)
     if textures is not None and not of.textured:
         raise OptionError(f"{of.name} takes no textures; leave them out, or corrupt with frost")
-    start = _start(seed, hashlib.sha256(pixels.tobytes()).hexdigest() if key is None else key, of, severity)
+    if key is None:
+        key = hashlib.sha256(pixels.data).hexdigest() if of.random else ""  # what is not random is spared the hash
+    start = _start(seed, key, of, severity)
     more = (textures,) if of.textured else ()
     out = np.asarray(of.apply(pixels.reshape(*pixels.shape[:2], -1), parameters, start, *more))
     if out.size != pixels.size or out.dtype != pixels.dtype:

@@ -17,7 +17,7 @@ def brighten(pixels: np.ndarray, ratios: np.ndarray, black: int) -> np.ndarray:
     out = np.empty_like(pixels)
     for k in range(pixels.shape[0]):
         r, g, b = np.int64(pixels[k, 0]), np.int64(pixels[k, 1]), np.int64(pixels[k, 2])
-        v = max(r, max(g, b))
+        v = max(r, g, b)
         ratio = ratios[v]
         add = black if v == 0 else 0
         out[k, 0] = ((r * ratio) >> 16) + add
@@ -32,8 +32,8 @@ def saturate_hsv(pixels: np.ndarray, inverses: np.ndarray, scale: int, shift: in
     out = np.empty_like(pixels)
     for k in range(pixels.shape[0]):
         r, g, b = np.int64(pixels[k, 0]), np.int64(pixels[k, 1]), np.int64(pixels[k, 2])
-        v = max(r, max(g, b))
-        d = v - min(r, min(g, b))
+        v = max(r, g, b)
+        d = v - min(r, g, b)
         if d == 0:
             out[k, 0] = v
             out[k, 1] = (v * (65536 - shift)) >> 16

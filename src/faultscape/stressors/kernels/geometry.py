@@ -54,10 +54,10 @@ def _row_between(rows: np.ndarray, y: int, f: int, shift: int, line: np.ndarray)
     """Write to ``line`` the row at y + f / 2^14, times 2^(14 - shift)."""
     high, wide = rows.shape
     above, below = rows[y], rows[min(y + 1, high - 1)]
-    g = np.int32(16384) - np.int32(f)
-    f = np.int32(f)
+    after = np.int32(f)
+    before = np.int32(16384) - after
     for x in range(wide):
-        line[x] = (np.int32(above[x]) * g + np.int32(below[x]) * f) >> shift
+        line[x] = (np.int32(above[x]) * before + np.int32(below[x]) * after) >> shift
 
 
 @jit
@@ -93,7 +93,7 @@ def elastic(rows: np.ndarray, channels: int, down: np.ndarray, right: np.ndarray
 
 
 @jit
-def _mirror(i: int, n: int) -> int:
+def _mirror(i: np.int64, n: int) -> np.int64:
     if i < 0 or i >= n:
         i %= 2 * n
         if i >= n:
@@ -146,17 +146,31 @@ def blocks(
             sums[:] = 0
             for k in range(down[0, block], down[1, block]):
                 row = rows[k]
-                for b in range(across_blocks):
-                    begin, size, inverse = right[0, b] * channels, right[1, b] - right[0, b], right[2, b]
-                    for c in range(channels):
-                        total = size
-                        for i in range(begin + c, begin + c + size * channels, channels):
-                            total += 2 * np.int64(row[i])
-                        sums[b * channels + c] += (total * inverse) >> 34
+                if channels == 3:
+                    for b in range(across_blocks):
+                        size, inverse = right[1, b] - right[0, b], right[2, b]
+                        red, green, blue = np.int64(0), np.int64(0), np.int64(0)
+                        for i in range(3 * right[0, b], 3 * right[1, b], 3):
+                            red += row[i]
+                            green += row[i + 1]
+                            blue += row[i + 2]
+                        sums[3 * b] += ((2 * red + size) * inverse) >> 34
+                        sums[3 * b + 1] += ((2 * green + size) * inverse) >> 34
+                        sums[3 * b + 2] += ((2 * blue + size) * inverse) >> 34
+                else:
+                    for b in range(across_blocks):
+                        total = np.int64(0)
+                        for i in range(right[0, b], right[1, b]):
+                            total += row[i]
+                        sums[b] += ((2 * total + right[1, b] - right[0, b]) * right[2, b]) >> 34
             size, inverse = down[1, block] - down[0, block], down[2, block]
             for i in range(sums.size):
                 sums[i] = ((2 * sums[i] + size) * inverse) >> 34
-            for x in range(across.size):
-                for c in range(channels):
-                    line[x * channels + c] = sums[across[x] * channels + c]
+            if channels == 3:
+                for x in range(across.size):
+                    k = 3 * across[x]
+                    line[3 * x], line[3 * x + 1], line[3 * x + 2] = sums[k], sums[k + 1], sums[k + 2]
+            else:
+                for x in range(across.size):
+                    line[x] = sums[across[x]]
         out[y] = line

@@ -60,10 +60,10 @@ def scale_noise(pixels: np.ndarray, start: np.uint64, table: np.ndarray, tail: n
 
 
 @jit
-def _normal(start: np.uint64, word: np.uint64, i: int, table: np.ndarray, tail: np.ndarray) -> int:
+def _normal(start: np.uint64, word: np.uint64, i: int, table: np.ndarray, tail: np.ndarray) -> np.int64:
     """Return deviate i of a stream whose word at i / 4 is given; the outermost two of 65,536 quantiles are drawn once more from 65,536 of their own."""
     part = (word >> np.uint64(16 * (i & 3))) & np.uint64(0xFFFF)
-    if part == 0 or part == 0xFFFF:
+    if ((part + np.uint64(1)) & np.uint64(0xFFFF)) <= np.uint64(1):  # the first or the last
         far = (word_at(start, _TAIL + np.uint64(i >> 2)) >> np.uint64(16 * (i & 3))) & np.uint64(0xFFFF)
         return -np.int64(tail[far]) if part == 0 else np.int64(tail[far])
     return np.int64(table[part])

@@ -29,7 +29,7 @@ def _read(
     rows: np.ndarray, channels: int, y0: np.ndarray, fy: np.ndarray, x0: np.ndarray, fx: np.ndarray, shift: int
 ) -> np.ndarray:
     """Return the rows at y0 + fy, shifted, read at x0 + fx: times 2^(28 - shift)."""
-    high, wide = rows.shape
+    high = len(rows)
     wider, f = rows.astype(np.int64), fy.astype(np.int64)[:, None]
     line = (wider[y0] * (16384 - f) + wider[np.minimum(y0 + 1, high - 1)] * f) >> shift
     image = np.concatenate([line, np.zeros((len(y0), channels), np.int64)], axis=1).reshape(len(y0), -1, channels)

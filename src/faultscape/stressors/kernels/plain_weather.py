@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from faultscape.stressors.streams import words_at
@@ -81,8 +83,9 @@ def edges(image: np.ndarray, low: int, high: int) -> np.ndarray:
     aslant = np.where((dx ^ dy) < 0, rising, falling)
     crest = np.where(steep < flat, level, np.where(steep > flat + (np.abs(dx).astype(np.int64) << 16), upright, aslant))
     weak = crest & (here > low)
-    names, count = label(weak, np.ones((3, 3)))
-    strong = np.zeros(count + 1, bool)
+    found: Any = label(weak, np.ones((3, 3)))
+    names = np.asarray(found[0])
+    strong = np.zeros(int(found[1]) + 1, bool)
     strong[names[weak & (here > high)]] = True
     strong[0] = False
     return strong[names].astype(np.uint8)

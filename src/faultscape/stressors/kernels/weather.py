@@ -51,7 +51,7 @@ def plasma(size: int, reaches: np.ndarray, start: np.uint64) -> np.ndarray:
 
 
 @jit
-def _wobble(start: np.uint64, n: int, reach: int) -> int:
+def _wobble(start: np.uint64, n: int, reach: int) -> np.int64:
     part = np.int64((word_at(start, np.uint64(n >> 2)) >> np.uint64(16 * (n & 3))) & np.uint64(0xFFFF))
     return ((2 * part - 65535) * reach) >> 16
 
@@ -93,28 +93,36 @@ def whiten(rows: np.ndarray, channels: int, layer: np.ndarray, keep: int, unit: 
 def edges(image: np.ndarray, low: int, high: int) -> np.ndarray:
     """Return (H, W) uint8: 1 where Canny's edges of an image of uint8 are, gradients by Sobel, sizes as |dx| + |dy|."""
     tall, wide = image.shape
-    dx, dy = np.empty((tall, wide), np.int32), np.empty((tall, wide), np.int32)
-    size = np.zeros((tall + 2, wide + 2), np.int32)
-    for y in range(tall):
-        a, b, c = image[max(y - 1, 0)], image[y], image[min(y + 1, tall - 1)]
-        for x in range(wide):
-            left, right = max(x - 1, 0), min(x + 1, wide - 1)
-            across = (np.int32(a[right]) - a[left]) + 2 * (np.int32(b[right]) - b[left]) + (np.int32(c[right]) - c[left])
-            down = (np.int32(c[left]) - a[left]) + 2 * (np.int32(c[x]) - a[x]) + (np.int32(c[right]) - a[right])
-            dx[y, x], dy[y, x] = across, down
-            size[y + 1, x + 1] = abs(across) + abs(down)
     out = np.zeros((tall, wide), np.uint8)  # 2: may be one
     stack = np.empty(tall * wide, np.int64)
     count = 0
-    for y in range(tall):
+    padded, dx, dy = np.empty((3, wide + 2), np.int32), np.empty((3, wide), np.int32), np.empty((3, wide), np.int32)
+    size = np.zeros((3, wide + 2), np.int32)  # of three rows at a time: row y in place y % 3
+    for y in range(tall + 1):
+        if y < tall:
+            for k in range(3):
+                row, target = image[min(max(y + k - 1, 0), tall - 1)], padded[k]
+                target[1 : wide + 1] = row
+                target[0], target[wide + 1] = row[0], row[wide - 1]
+            a, b, c = padded[0], padded[1], padded[2]
+            a1, c1, a2, b2, c2 = a[1:], c[1:], a[2:], b[2:], c[2:]
+            across, down, sizes = dx[y % 3], dy[y % 3], size[y % 3][1:]
+            for x in range(wide):
+                g = (a2[x] - a[x]) + 2 * (b2[x] - b[x]) + (c2[x] - c[x])
+                h = (c[x] - a[x]) + 2 * (c1[x] - a1[x]) + (c2[x] - a2[x])
+                across[x], down[x] = g, h
+                sizes[x] = abs(g) + abs(h)
+        else:
+            size[y % 3] = 0
+        if y == 0:
+            continue
+        above, level, below = size[(y - 2) % 3], size[(y - 1) % 3], size[y % 3]
+        across, down = dx[(y - 1) % 3], dy[(y - 1) % 3]
+        _mark_crests(above, level, below, across, down, low, high, out[y - 1])
         for x in range(wide):
-            here = size[y + 1, x + 1]
-            if here > low and _is_crest(size, y + 1, x + 1, here, dx[y, x], dy[y, x]):
-                out[y, x] = 2
-                if here > high:
-                    out[y, x] = 1
-                    stack[count] = y * wide + x
-                    count += 1
+            if out[y - 1, x] == 1:
+                stack[count] = (y - 1) * wide + x
+                count += 1
     while count:
         count -= 1
         y, x = stack[count] // wide, stack[count] % wide
@@ -125,21 +133,30 @@ def edges(image: np.ndarray, low: int, high: int) -> np.ndarray:
                     stack[count] = v * wide + u
                     count += 1
     for y in range(tall):
+        row = out[y]
         for x in range(wide):
-            if out[y, x] == 2:
-                out[y, x] = 0
+            row[x] &= np.uint8(1)
     return out
 
 
 @jit
-def _is_crest(size: np.ndarray, y: int, x: int, here: int, dx: int, dy: int) -> bool:
-    steep, flat = np.int64(abs(dy)) << 15, np.int64(abs(dx)) * 13573  # tan 22.5 degrees in steps of 2^-15
-    if steep < flat:
-        return here > size[y, x - 1] and here >= size[y, x + 1]
-    if steep > flat + (np.int64(abs(dx)) << 16):
-        return here > size[y - 1, x] and here >= size[y + 1, x]
-    side = -1 if (dx ^ dy) < 0 else 1
-    return here > size[y - 1, x - side] and here > size[y + 1, x + side]
+def _mark_crests(
+    above: np.ndarray, level: np.ndarray, below: np.ndarray, dx: np.ndarray, dy: np.ndarray, low: int, high: int, row: np.ndarray
+) -> None:
+    """Write to ``row`` 2, or 1 beyond ``high``, where the gradient's size is largest along its direction and beyond ``low``, else 0; without branches, which noise would make costly."""
+    up, here, down = above[1:], level[1:], below[1:]
+    up_right, right, down_right = above[2:], level[2:], below[2:]
+    for x in range(dx.size):
+        size = here[x]
+        steep, run = abs(dy[x]) << 15, abs(dx[x])
+        flat = run * 13573  # tan 22.5 degrees in steps of 2^-15
+        along = np.int32(size > level[x]) & np.int32(size >= right[x])
+        across = np.int32(size > up[x]) & np.int32(size >= down[x])
+        falling = np.int32(size > above[x]) & np.int32(size > down_right[x])
+        rising = np.int32(size > up_right[x]) & np.int32(size > below[x])
+        aslant = rising if (dx[x] ^ dy[x]) < 0 else falling
+        crest = along if steep < flat else (across if steep > flat + (run << 16) else aslant)
+        row[x] = (crest & np.int32(size > low)) * (2 - np.int32(size > high))
 
 
 @jit
@@ -154,14 +171,14 @@ def distances(marked: np.ndarray, limit: int) -> np.ndarray:
                 continue
             near = min(d[y - 1, x], d[y, x - 1]) + _NEAR
             aslant = min(d[y - 1, x - 1], d[y - 1, x + 1]) + _ASLANT
-            knight = min(min(d[y - 2, x - 1], d[y - 2, x + 1]), min(d[y - 1, x - 2], d[y - 1, x + 2])) + _KNIGHT
-            d[y, x] = min(min(near, aslant), min(knight, limit))
+            knight = min(d[y - 2, x - 1], d[y - 2, x + 1], d[y - 1, x - 2], d[y - 1, x + 2]) + _KNIGHT
+            d[y, x] = min(near, aslant, knight, limit)
     for y in range(high + 1, 1, -1):
         for x in range(wide + 1, 1, -1):
             near = min(d[y + 1, x], d[y, x + 1]) + _NEAR
             aslant = min(d[y + 1, x - 1], d[y + 1, x + 1]) + _ASLANT
-            knight = min(min(d[y + 2, x - 1], d[y + 2, x + 1]), min(d[y + 1, x - 2], d[y + 1, x + 2])) + _KNIGHT
-            d[y, x] = min(min(near, aslant), min(knight, np.int64(d[y, x])))
+            knight = min(d[y + 2, x - 1], d[y + 2, x + 1], d[y + 1, x - 2], d[y + 1, x + 2]) + _KNIGHT
+            d[y, x] = min(near, aslant, knight, np.int64(d[y, x]))
     return d[2 : high + 2, 2 : wide + 2].copy()
 
 
@@ -170,13 +187,20 @@ def sums3(image: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return (H, W) int32: the sum under 3 x 3 weights, the image mirrored at its border pixels."""
     high, wide = image.shape
     out = np.empty((high, wide), np.int32)
+    padded = np.empty((3, wide + 2), np.int32)
     for y in range(high):
-        a, b, c = image[_about(y - 1, high)], image[y], image[_about(y + 1, high)]
-        for x in range(wide):
-            left, right = _about(x - 1, wide), _about(x + 1, wide)
-            total = weights[0, 0] * a[left] + weights[0, 1] * a[x] + weights[0, 2] * a[right]
-            total += weights[1, 0] * b[left] + weights[1, 1] * b[x] + weights[1, 2] * b[right]
-            out[y, x] = total + weights[2, 0] * c[left] + weights[2, 1] * c[x] + weights[2, 2] * c[right]
+        for k in range(3):
+            row, target = image[_about(y + k - 1, high)], padded[k]
+            for x in range(wide):
+                target[x + 1] = row[x]
+            target[0], target[wide + 1] = row[_about(-1, wide)], row[_about(wide, wide)]
+        line = out[y]
+        line[:] = 0
+        for k in range(3):
+            a, b, c = padded[k], padded[k][1:], padded[k][2:]
+            left, middle, right = weights[k, 0], weights[k, 1], weights[k, 2]
+            for x in range(wide):
+                line[x] += left * a[x] + middle * b[x] + right * c[x]
     return out
 
 

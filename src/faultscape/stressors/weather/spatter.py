@@ -34,17 +34,14 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
     high, wide, channels = pixels.shape
     table, tail = normal_table(deviation * _ONE)
     drawn = noise_loops().normals(np.uint64(start), high * wide, table, tail) + np.int32(round(mean * _ONE))
-    liquid = gaussian_field(drawn.astype(np.int16).reshape(high, wide), (float(sigma),) * 2, 4.0, "nearest")
+    liquid = gaussian_field(drawn.astype(np.int16).reshape(high, wide), (sigma, sigma), 4.0, "nearest")
     wet = liquid >= round(threshold * 2**28)
     if mud:
-        cover = gaussian_field(np.where(wet, 16384, 0).astype(np.int16), (float(amount),) * 2, 4.0, "nearest") >> 13
+        cover = gaussian_field(np.where(wet, 16384, 0).astype(np.int16), (amount, amount), 4.0, "nearest") >> 13
         drops = np.where(cover < 52429, 0, cover)  # 0.8
         keep = 65536 - drops
     else:
-        drops, keep = (
-            _water(np.where(wet, (liquid.astype(np.int64) * 255) >> 28, 0), amount),
-            np.full((high, wide), 65536, np.int32),
-        )
+        drops, keep = water(np.where(wet, ((liquid >> 8) * 255) >> 20, 0), amount), np.full((high, wide), 65536, np.int32)
     colour = np.array(_MUD if mud else _TURQUOISE, np.int64)
     if channels == 1:
         colour = np.array([round(sum(w * c for w, c in zip(_GREY, colour.tolist(), strict=True)))])
@@ -54,16 +51,20 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
     return out.reshape(pixels.shape)
 
 
-def _water(liquid: np.ndarray, amount: float) -> np.ndarray:
-    """Return (H, W) int64, in steps of 2^-16: how much of the water's colour is added, given the liquid in whole numbers."""
+def water(liquid: np.ndarray, amount: float) -> np.ndarray:
+    """Return (H, W) int32, in steps of 2^-16: how much of the water's colour is added, given the liquid (H, W) int32 in whole numbers 0..255.
+
+    >>> water(np.zeros((2, 2), np.int32), 0.6).tolist()
+    [[0, 0], [0, 0]]
+    """
     loops = weather_loops()
     brims = loops.edges(liquid.astype(np.uint8), 50, 150)
-    far = loops.sums3(loops.distances(brims, 20 << 16), _MEAN) // (9 << 16)
+    far = (loops.sums3(loops.distances(brims, 20 << 16), _MEAN) // (9 << 16)).astype(np.uint8)
     heights = equalised(far)[far]
-    embossed = np.clip(loops.sums3(heights, _EMBOSS), 0, 255).astype(np.int32)
-    drops = liquid * ((2 * loops.sums3(embossed, _MEAN) + 9) // 18)
+    embossed = np.clip(loops.sums3(heights, _EMBOSS), 0, 255)
+    drops = liquid * ((loops.sums3(embossed, 2 * _MEAN) + 9) // 18)
     most = int(drops.max())
-    return drops * round(amount * 65536) // most if most else np.zeros_like(drops)
+    return (np.arange(most + 1) * round(amount * 65536) // max(most, 1)).astype(np.int32)[drops]
 
 
 def equalised(image: np.ndarray) -> np.ndarray:
