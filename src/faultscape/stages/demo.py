@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import cv2
+import numpy as np
 
+from faultscape.formats.label_maps import read_map
+from faultscape.formats.pictures import read_rgb
 from faultscape.progress import Tick
+from faultscape.reporting.stress_page import Cell, Row, stress_page
 from faultscape.scenes import street as drawing
 from faultscape.stages import fill
 from faultscape.stages.worker_calls import task
+from faultscape.stressors.blend_plans import plan_blend
+from faultscape.stressors.blend_steps.catalogue import BlendPreset
+from faultscape.stressors.catalogue import CORRUPTIONS
+from faultscape.stressors.composition import blend
+from faultscape.stressors.corruption import corrupt
+from faultscape.stressors.objects.cutout import cutouts_by_digest
+from faultscape.stressors.objects.drawn import drawn_cutouts
 from faultscape.study.folder import put
 
 
@@ -25,7 +37,6 @@ class DrawJob:
 
 
 _SHOWN, _BLENDED = (1, 3, 5), 6  # severities, and scenes with objects, on the contact sheet
-VOID = 255
 
 
 def draw_scenes(folder: Path, number: int, training: int, engine: str) -> None:
@@ -73,7 +84,10 @@ def draw_stress(folder: Path, page: Path, study: str) -> int:
     for preset in get_args(BlendPreset)[:2]:
         cells = []
         for file in files[1:]:
-            base, void = read_rgb(file), read_map(str(folder / "truth" / file.name)) == VOID
+            base, void = (
+                read_rgb(file),
+                ~np.isin(read_map(str(folder / "truth" / file.name)), [id_ for id_, _, _ in drawing.CLASSES]),
+            )
             plan = plan_blend((base.shape[0], base.shape[1]), cutouts, preset, seed=0, key=file.stem)
             made = blend(base, plan.placed(cutouts_by_digest(cutouts)), plan, void)
             cells.append(Cell(plan.objects[0].name, made.image, made.labels))

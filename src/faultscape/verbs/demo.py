@@ -72,6 +72,7 @@ class Demonstrated:
             "",
             f"reports: {Path(self.study) / 'report.html'} (where they fail)",
             f"         {Path(self.study) / f'report-{DRAWN}.html'} (who is better)   ({self.seconds:.0f} s)",
+            f"         {Path(self.study) / 'stress.html'} (what corruptions and unknown objects do to these scenes)",
             f"next:    faultscape status {self.study}",
         ]
         return "\n".join(lines)
@@ -112,7 +113,7 @@ def demo(study: Place = "demo-study", *, scenes: int = 300, engine: str = "proce
     """
     from faultscape.scenes import street as drawing
     from faultscape.stages.collect.result import Collected
-    from faultscape.stages.demo import draw_scenes
+    from faultscape.stages.demo import draw_scenes, draw_stress
     from faultscape.stages.evidence import accuracies
     from faultscape.stages.option_kinds import refuse_other_kinds
     from faultscape.stages.select.options import MapRules
@@ -180,6 +181,8 @@ def demo(study: Place = "demo-study", *, scenes: int = 300, engine: str = "proce
     stage("check", "the scores from all labels, available only because this is a demo")
     for name in (DRAWN, "main"):
         stage("report", report(study, selection=name, bands=BANDS))
+    shown = draw_stress(root / "demo", root / "stress.html", root.resolve().name)
+    stage("stress", f"{shown} images of what `faultscape stress` makes of these scenes")
     print()
     return Demonstrated(study, standings["main"], standings[DRAWN], truth, made.images, time.perf_counter() - start, stages)
 
