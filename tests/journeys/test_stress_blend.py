@@ -370,3 +370,29 @@ def test_a_study_that_was_moved_reads_its_objects_where_it_lies(study: str, tmp_
     for image, was in zip(rows(str(moved), "fishyscapes-v2"), before, strict=True):
         np.testing.assert_array_equal(read_photo(image)[0], was)
     assert states(str(moved))["stress"] == "done"
+
+
+def test_a_line_that_was_killed_before_its_labels_were_made_is_not_called_done(
+    study: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from faultscape.stages.stress import blend as stage
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(stage, "fill_blended", killed)
+        blended(study)
+    assert states(study)["stress"] == "missing"
+    assert fs.status(study).next.startswith(f"faultscape stress blend {study} --preset fishyscapes-v2")
+    assert blended(study).new == 0
+    assert states(study)["stress"] == "done"
+    assert len(maps_of(study, "fishyscapes-v2", ANOMALIES)) == 5
+
+
+def test_cut_outs_without_a_class_are_blended_too(study: str, tmp_path: Path) -> None:
+    image, mask = np.full((60, 60, 3), 200, np.uint8), np.zeros((60, 60), np.uint8)
+    mask[10:50, 10:50] = 1
+    made.write(tmp_path / "objects" / "images" / "thing.png", image)
+    made.write(tmp_path / "objects" / "masks" / "thing.png", mask)
+    assert blended(study, objects=str(tmp_path / "objects")).images == 5

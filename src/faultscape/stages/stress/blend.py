@@ -25,7 +25,7 @@ from faultscape.stages.stress.blends.objects import FOLDER, Objects, by_digest, 
 from faultscape.stages.stress.blends.review import write_review
 from faultscape.stages.stress.blends.share import write_shared
 from faultscape.stages.stress.depth import depth_files
-from faultscape.stages.stress.entry import enter_sets
+from faultscape.stages.stress.entry import enter_sets, finish_sets
 from faultscape.stages.stress.options import FS_STATIC, BlendOptions
 from faultscape.stages.stress.parents import Base, find_base, line_of, made_image, refuse_others, set_inputs
 from faultscape.stages.stress.result import Blends, Reviewed
@@ -80,8 +80,10 @@ def blend_images(options: BlendOptions) -> Blends | Reviewed:
         refuse_others(options.study, known.sets, about)
         keep_objects(root, objects)
         rows = _planned(root, options, base, labels, _frames(options, labels, objects, names))
-        entered = enter_sets(root, rows, {name: one for name, one in about.items() if name in rows})
+        about = {name: one for name, one in about.items() if name in rows}
+        entered = enter_sets(root, rows, about, finish=False)
         totals = fill_blended(root, settings, [*rows], truth, engine=options.engine, workers=options.workers)
+        finish_sets(root, about)
         log(root, "stress blend", **line_of(options, base))
     if left := labels.without:
         print(

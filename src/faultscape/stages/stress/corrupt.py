@@ -13,7 +13,7 @@ from faultscape.corpus.stress.files import textures_digest
 from faultscape.corpus.stress.recipes import CorruptStep, code_of
 from faultscape.errors import OptionError
 from faultscape.stages import evidence
-from faultscape.stages.stress.entry import enter_sets
+from faultscape.stages.stress.entry import enter_sets, finish_sets
 from faultscape.stages.stress.moved_labels import fill_moved
 from faultscape.stages.stress.options import CorruptOptions, severities_of
 from faultscape.stages.stress.parents import Base, find_base, line_of, made_image, refuse_others, set_inputs
@@ -66,9 +66,10 @@ def corrupt_images(options: CorruptOptions) -> Stressed:
             name: [made_image(base, image, name, condition.word, options.role, condition.step(image, options.seed)) for image in base.images]
             for name, condition in names.items()
         }  # fmt: skip
-        entered = enter_sets(root, rows, about)
+        entered = enter_sets(root, rows, about, finish=False)
         if moved := [name for name, one in about.items() if one.labels == "own"]:
             fill_moved(root, moved, truth, engine=options.engine, workers=options.workers)
+        finish_sets(root, about)
         log(root, "stress corrupt", **line_of(options, base))
     written = 0
     if options.write:

@@ -26,8 +26,13 @@ class Entered:
     left: int
 
 
-def enter_sets(root: Path, wanted: Mapping[str, Sequence[Image]], about: Mapping[str, StressSet]) -> Entered:
-    """Make the corpus hold exactly the ``wanted`` {set: images} of these sets, and sets.json say what made them. CorpusError where a set of the name was collected."""
+def enter_sets(
+    root: Path, wanted: Mapping[str, Sequence[Image]], about: Mapping[str, StressSet], *, finish: bool = True
+) -> Entered:
+    """Make the corpus hold exactly the ``wanted`` {set: images} of these sets, and sets.json say what made them.
+
+    Without ``finish`` they do not count as done: `finish_sets` is called once their labels are there too. CorpusError where a set of the name was collected.
+    """
     held, removed = read_corpus(root), {image.id: image for image in read_removed(root)}
     known = read_stress(root).sets
     if taken := next((image.set for image in held if image.set in wanted and image.set not in known), None):
@@ -62,5 +67,11 @@ def enter_sets(root: Path, wanted: Mapping[str, Sequence[Image]], about: Mapping
         note_removed(root, left)
     if new or changed or left:
         write_corpus(root, [*rows.values()])
-    add_sets(root, about)
+    if finish:
+        finish_sets(root, about)
     return Entered(new, changed, len(left))
+
+
+def finish_sets(root: Path, about: Mapping[str, StressSet]) -> None:
+    """Have sets count as done: all that a line makes of them is there."""
+    add_sets(root, about)

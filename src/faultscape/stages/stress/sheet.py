@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from faultscape.corpus.photos import read_parent, read_photo
+from faultscape.corpus.stress.recipes import recipe_of
 from faultscape.errors import StudyError, counted
 from faultscape.maps import runs
 from faultscape.progress import progress
@@ -16,6 +17,7 @@ from faultscape.reporting.stress_page import Cell, Row, stress_page
 from faultscape.stages.stress.blends.blended_labels import ANOMALIES, read_facts
 from faultscape.stages.stress.options import SheetOptions
 from faultscape.stages.stress.result import Sheet
+from faultscape.stressors.catalogue import CORRUPTIONS
 from faultscape.study.folder import existing, put
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, read_corpus
@@ -77,7 +79,8 @@ def _under_each(title: str, of: str, sets: Sequence[tuple[StressSet, Sequence[Im
                 read_photo(image)[0],
             )
         )
-    return Row(title.replace("_", " ").capitalize(), f"of {of}", tuple(cells))
+    titles = {each.name: each.title for each in CORRUPTIONS}
+    return Row(titles.get(title, title.capitalize()), f"of {of}", tuple(cells))
 
 
 def _blended(root: Path, name: str, images: Sequence[Image], count: int) -> Row:
@@ -94,5 +97,7 @@ def _blended(root: Path, name: str, images: Sequence[Image], count: int) -> Row:
 
 
 def _chosen(images: Sequence[Image], count: int) -> list[Image]:
-    order = tie_order([image.digest for image in images], 0, [image.id for image in images]).tolist()
+    """Return the first images in the order among equals of their parents, so that all conditions show the same."""
+    keys = [recipe.digest if (recipe := recipe_of(image.source)) else image.digest for image in images]
+    order = tie_order(keys, 0, [image.id for image in images]).tolist()
     return [images[k] for k in order[:count]]
