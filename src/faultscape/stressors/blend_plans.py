@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import cast
 
 import numpy as np
@@ -43,10 +43,11 @@ class BlendPlan:
     fog: Fog | None = None
 
     def text(self) -> str:
-        """Return the plan as JSON on one line, which `plan_of_text` reads; numbers that are 0 are left out."""
+        """Return the plan as JSON on one line, which `plan_of_text` reads; what is as by default is left out."""
         plan = asdict(self)
+        defaults = {field.name: field.default for field in fields(Placement)}
         plan["objects"] = [
-            {name: value for name, value in placed.items() if value or name in ("x", "y")} for placed in plan["objects"]
+            {name: value for name, value in placed.items() if value != defaults[name]} for placed in plan["objects"]
         ]
         return json.dumps(plan, separators=(",", ":"))
 
