@@ -111,6 +111,12 @@ def test_a_plan_comes_back_from_its_text(seed: int, key: str, preset: BlendPrese
     assert json.loads(plan.text())["preset"] == preset
 
 
+def test_an_object_without_a_class_or_a_name_comes_back_too() -> None:
+    nameless = replace(small_cutouts()[0], name="", class_="")
+    plan = plan_blend((96, 160), [nameless], "fishyscapes-v1", seed=0, key="a")
+    assert plan_of_text(plan.text()) == plan
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import cast
 
 import numpy as np
@@ -26,7 +26,6 @@ from faultscape.stressors.streams import Stream
 
 HORIZON = 0.42  # of the frame's height: Cityscapes' is near row 430 of 1,024
 _ROWS = 1024  # of the frames that lengths are given for
-_ALWAYS = ("class_", "x", "y")  # of an object, whatever they are
 _MOST_OBJECTS = 20
 _LARGEST_NUMBER = 1000  # of a step, as a file may say it
 _BETAS, _LIGHTS = (0.005, 0.02), (190, 230)  # seen through for 600 to 150 m; grey levels
@@ -44,10 +43,11 @@ class BlendPlan:
     fog: Fog | None = None
 
     def text(self) -> str:
-        """Return the plan as JSON on one line, which `plan_of_text` reads; numbers that are 0 are left out."""
+        """Return the plan as JSON on one line, which `plan_of_text` reads; what is as by default is left out."""
         plan = asdict(self)
+        defaults = {field.name: field.default for field in fields(Placement)}
         plan["objects"] = [
-            {name: value for name, value in placed.items() if value or name in _ALWAYS} for placed in plan["objects"]
+            {name: value for name, value in placed.items() if value != defaults[name]} for placed in plan["objects"]
         ]
         return json.dumps(plan, separators=(",", ":"))
 
