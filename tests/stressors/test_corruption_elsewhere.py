@@ -18,7 +18,7 @@ LESS = {
     "JSIMD_FORCENONE": "1",
 }
 # loops whose vectors a compiler chooses, and the one that multiplies floats
-COMPILED = ("fog", "motion_blur", "gaussian_blur", "gaussian_noise", "saturate")
+COMPILED = ("fog", "motion_blur")
 
 
 def digests_elsewhere(names: tuple[str, ...], **environment: str) -> dict[str, str]:

@@ -38,9 +38,9 @@ def frost_texture(number: int) -> np.ndarray:
     sharp, soft = (gaussian_field(crystals, (sigma, sigma), 3.0, "mirror") >> 15 for sigma in (0.6, 5.0))
     film = 9 * _film(number, 20.0) + (_film(number, 2.5) >> 1) + (_film(number, 0.7) >> 3)
     light = np.clip(_FILM[number] + film + (3 * sharp + soft) // 2, 0, 32767)[..., None]
-    colours = (_DARK * (32767 - light) + _LIGHT * light) // 32767
+    colours = ((_DARK * (32767 - light) + _LIGHT * light) // 32767).astype(np.uint8)
     colours.setflags(write=False)
-    return colours.astype(np.uint8)
+    return colours
 
 
 def _film(number: int, sigma: float) -> np.ndarray:
