@@ -396,3 +396,20 @@ def test_cut_outs_without_a_class_are_blended_too(study: str, tmp_path: Path) ->
     made.write(tmp_path / "objects" / "images" / "thing.png", image)
     made.write(tmp_path / "objects" / "masks" / "thing.png", mask)
     assert blended(study, objects=str(tmp_path / "objects")).images == 5
+
+
+def test_a_sheet_shows_each_set_with_its_labels_and_where_objects_lie(study: str) -> None:
+    with refused(says="has no made sets"):
+        fs.stress.sheet(study)
+    blended(study)
+    fs.stress.corrupt(study, corruption=["contrast", "jpeg_compression"], severities="1,5", engine="local")
+    fs.stress.fog(study, engine="local")
+    found = fs.stress.sheet(study, images=2)
+    page = Path(found.path).read_text()
+    assert found.sets == 8
+    assert page.count("<figure>") == (2 + 1) + 2 * (1 + 2) + (1 + 3)
+    assert page.count('alt="labels of') == 2
+    assert "JPEG compression" in page
+    assert "white the most" in page
+    assert fs.stress.sheet(study, set_=["contrast-5"]).images == 2
+    assert "made no such set" in refused_line("stress", "sheet", study, "--set", "contrast-6")

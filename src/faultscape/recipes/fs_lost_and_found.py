@@ -79,7 +79,9 @@ def build(root: str, out: str, labels: str = "") -> tuple[Frame, ...]:
     write(frames, out, variant)
     for split in sorted({frame.split for frame in frames}):
         number = sum(frame.split == split for frame in frames)
-        print(f"{split}: {number} images ({variant}); faultscape collect STUDY {Path(out, split, 'images')}")
+        print(
+            f"{split}: {number} images ({variant}); next: faultscape measure {Path(out, split, f'labels-{variant}')} --anomaly NAME=SCORES --preset fishyscapes"
+        )
     return frames
 
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import cv2
+import numpy as np
+
 from faultscape.corpus.photos import read_parent, read_photo
 from faultscape.corpus.stress.recipes import recipe_of
 from faultscape.errors import StudyError, counted
@@ -17,12 +20,15 @@ from faultscape.reporting.stress_page import Cell, Row, stress_page
 from faultscape.stages.stress.blends.blended_labels import ANOMALIES, read_facts
 from faultscape.stages.stress.options import SheetOptions
 from faultscape.stages.stress.result import Sheet
+from faultscape.stressors.anomaly_labels import ANOMALY
 from faultscape.stressors.catalogue import CORRUPTIONS
 from faultscape.study.folder import existing, put
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, read_corpus
 from faultscape.study.tables.stress_sets import StressSet, labels_folder, read_stress
 from faultscape.ties import tie_order
+
+_GRID = (128, 64)  # cells of the map of places, width and height
 
 
 def write_sheet(options: SheetOptions) -> Sheet:
@@ -83,8 +89,22 @@ def _under_each(title: str, of: str, sets: Sequence[tuple[StressSet, Sequence[Im
     return Row(titles.get(title, title.capitalize()), f"of {of}", tuple(cells))
 
 
+def _coverage(root: Path, name: str, images: Sequence[Image]) -> np.ndarray:
+    """Return (64, 128) the share of a set's images in which each part of the frame is anomalous."""
+    total, number = np.zeros((_GRID[1], _GRID[0])), 0
+    for shard in sorted({image.shard for image in images}):
+        for code in label_maps.read_maps(labels_folder(root, name) / ANOMALIES, shard).values():
+            total += cv2.resize((runs.decode(code) == ANOMALY).astype(np.float32), _GRID, interpolation=cv2.INTER_AREA)
+            number += 1
+    return total / max(number, 1)
+
+
 def _blended(root: Path, name: str, images: Sequence[Image], count: int) -> Row:
-    facts, cells = read_facts(root, name), []
+    facts, cells = read_facts(root, name), list[Cell]()
+    covered = _coverage(root, name, images)
+    middle = float(np.median(covered))
+    grey = np.minimum(255 * covered / max(covered.max(), 1e-9), 255).astype(np.uint8)
+    heat = cv2.resize(grey, None, fx=4, fy=4, interpolation=cv2.INTER_NEAREST)
     for image in _chosen(images, count):
         maps = label_maps.read_maps(labels_folder(root, name) / ANOMALIES, image.shard)
         share = int(facts[image.id]["anomalous"]) / (image.width * image.height)
@@ -93,7 +113,9 @@ def _blended(root: Path, name: str, images: Sequence[Image], count: int) -> Row:
                 f"{image.id.partition('/')[2]}: {100 * share:.1f} % anomalous", read_photo(image)[0], runs.decode(maps[image.id])
             )
         )
-    return Row(name, f"{counted(len(images), 'image')}, of which {len(cells)} are shown with their labels", tuple(cells))
+    note = f"{counted(len(images), 'image')}, of which {len(cells)} are shown with their labels; a place is anomalous in {100 * middle:.1f} % of them (median), at most in {100 * covered.max():.1f} %"
+    cells.append(Cell("how often each place is anomalous, white the most", np.dstack([heat] * 3)))
+    return Row(name, note, tuple(cells))
 
 
 def _chosen(images: Sequence[Image], count: int) -> list[Image]:
