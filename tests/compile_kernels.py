@@ -1,6 +1,6 @@
 """Compile the kernels that most tests use, before several workers would each compile them for themselves; numba keeps them beside the package.
 
-Run as ``compile_kernels.py line`` (a study from images to a ranking) or ``scores`` (measuring maps and scores): the two share few kernels.
+Run as ``compile_kernels.py line`` (a study from images to a ranking), ``scores`` (measuring maps and scores) or ``stress`` (corrupting and blending): they share few kernels.
 """
 
 from __future__ import annotations
@@ -37,6 +37,14 @@ def scores(corpus: made.Corpus) -> None:
     fs.measure(str(corpus.truth), *models, engine="local", resamples=10, **group_options(fs.measure, words))
 
 
+def stress(corpus: made.Corpus) -> None:
+    study = str(corpus.root / "study")
+    fs.collect(study, str(corpus.photos), classes=str(corpus.classes))
+    fs.label.import_(study, str(corpus.truth))
+    fs.stress.corrupt(study, preset="hendrycks19", severities="3", engine="local", write=str(corpus.root / "out"))
+    fs.stress.blend(study, preset="fishyscapes-v2", engine="local", blending=fs.Blending(fog=1.0))
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        {"line": line, "scores": scores}[sys.argv[1]](made.corpus(Path(folder), images=4, models=2))
+        {"line": line, "scores": scores, "stress": stress}[sys.argv[1]](made.corpus(Path(folder), images=4, models=2))

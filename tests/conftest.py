@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
     several = getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput")
     compiled = Path(faultscape.__file__).parent / "maps" / "kernels" / "__pycache__"
     if several and not [*compiled.glob("*.nbi")]:
-        words = [[sys.executable, str(HERE / "compile_kernels.py"), part] for part in ("line", "scores")]
+        words = [[sys.executable, str(HERE / "compile_kernels.py"), part] for part in ("line", "scores", "stress")]
         at_work = [subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for line in words]
         for process in at_work:
             process.wait()  # what fails here will be compiled, or fail, where it is needed

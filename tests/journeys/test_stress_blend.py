@@ -380,9 +380,10 @@ def test_a_line_that_was_killed_before_its_labels_were_made_is_not_called_done(
     def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(stage, "fill_blended", killed)
+    monkeypatch.setattr(stage, "fill_blended", killed)
+    with pytest.raises(KeyboardInterrupt):
         blended(study)
+    monkeypatch.undo()
     assert states(study)["stress"] == "missing"
     assert fs.status(study).next.startswith(f"faultscape stress blend {study} --preset fishyscapes-v2")
     assert blended(study).new == 0
