@@ -42,7 +42,7 @@ VOC = {
 CAMVID = {8: "car", 9: "pedestrian", 10: "bicyclist"}
 CAMVID_VOID = 11
 DRIVES = {"paste": "0006R0", "train": "0016E5", "development": "0001TP", "reported": "Seq05VD"}
-TEST = stress = fs.stressors
+stress = fs.stressors
 
 
 def rgb(path: Path) -> np.ndarray:
@@ -141,6 +141,7 @@ def pasted_pixels(cutout: Cutout, placement: Placement, frame: tuple[int, int]) 
     return stress.coverage([(cutout, placement)], frame) > 0
 
 
+Patches = tuple[np.ndarray, np.ndarray, np.ndarray]  # features, labels, number of the frame
 Way = Callable[[np.ndarray, Cutout, Placement, "fs.stressors.BlendPlan"], np.ndarray]
 
 
@@ -165,11 +166,11 @@ WAYS: dict[str, Way] = {
 
 def pasted_frames(
     data: Path, drive: str, every: int, cutouts: list[Cutout], ways: dict[str, Way], seed: int, *, of_known: bool
-) -> dict[str, tuple[np.ndarray, np.ndarray]]:  # fmt: skip
-    """Return {way: (features, labels)} of all patches of a drive's frames with one object pasted into each."""
-    found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {way: [] for way in ways}
+) -> dict[str, Patches]:  # fmt: skip
+    """Return for each way all patches of a drive's frames with one object pasted into each."""
+    found: dict[str, list[Patches]] = {way: [] for way in ways}
     by_digest = stress.cutouts_by_digest(cutouts)
-    for name, image, _ in frames_of(data, drive, every):
+    for number, (name, image, _) in enumerate(frames_of(data, drive, every)):
         for draw in range(40):  # known objects: the first draw of v3 that is one
             plan = stress.plan_blend(
                 image.shape[:2], cutouts, "fishyscapes-v3" if of_known else "fishyscapes-v2", seed=seed, key=name, draw=draw
@@ -179,8 +180,22 @@ def pasted_frames(
         ((cutout, placement),) = plan.placed(by_digest)
         labels = patch_labels(pasted_pixels(cutout, placement, image.shape[:2]))
         for way, make in ways.items():
-            found[way].append((features(make(image, cutout, placement, plan))[labels >= 0], labels[labels >= 0]))
-    return {way: (np.concatenate([f for f, _ in parts]), np.concatenate([a for _, a in parts])) for way, parts in found.items()}
+            rows = features(make(image, cutout, placement, plan))[labels >= 0]
+            found[way].append((rows, labels[labels >= 0], np.full(len(rows), number)))
+    return {way: tuple(np.concatenate(part) for part in zip(*parts, strict=True)) for way, parts in found.items()}
+
+
+def differences(labels: np.ndarray, frames: np.ndarray, one: np.ndarray, other: np.ndarray) -> list[float]:
+    """Return AUROC of one minus that of the other scores of the same patches, for 200 draws of stretches of ten frames, since neighbours are alike."""
+    from sklearn.metrics import roc_auc_score
+
+    rng, stretches = np.random.default_rng(0), frames // 10
+    places = [np.flatnonzero(stretches == k) for k in range(int(stretches.max()) + 1)]
+    found = []
+    for _ in range(200):
+        drawn = np.concatenate([places[k] for k in rng.integers(len(places), size=len(places))])
+        found.append(roc_auc_score(labels[drawn], one[drawn]) - roc_auc_score(labels[drawn], other[drawn]))
+    return found
 
 
 def detector(data: Path, *, development: bool) -> None:
@@ -198,13 +213,15 @@ def detector(data: Path, *, development: bool) -> None:
         f"{len(pasted)} known objects; {len(ours)} anomalies asked for in {len(list(frames_of(data, drive, 1)))} frames of {drive}, {int(asked['v1'][1].sum())} patches of {len(asked['v1'][1])} pasted"
     )
     print(f"{'trained on':12}" + "".join(f"{way:>14}" for way in WAYS))
-    for way, (rows, labels) in trained.items():
+    for way, (rows, labels, _) in trained.items():
         used = (labels == 1) | (np.random.default_rng(0).random(len(labels)) < 0.15)
         forest = RandomForestClassifier(150, min_samples_leaf=5, class_weight="balanced_subsample", random_state=0, n_jobs=2).fit(
             rows[used], labels[used]
         )
-        found = {of: roc_auc_score(asked[of][1], forest.predict_proba(asked[of][0])[:, 1]) for of in WAYS}
-        print(f"{way + ' known':12}" + "".join(f"{found[of]:14.3f}" for of in WAYS))
+        scores = {of: forest.predict_proba(asked[of][0])[:, 1] for of in WAYS}
+        print(f"{way + ' known':12}" + "".join(f"{roc_auc_score(asked[of][1], scores[of]):14.3f}" for of in WAYS))
+        low, high = np.quantile(differences(asked["v1"][1], asked["v1"][2], scores["v1"], scores["v2"]), [0.025, 0.975])
+        print(f"{'':12}v1 - v2, 95 % of draws of stretches of ten frames: {low:.3f} to {high:.3f}")
 
 
 def real_frames(data: Path) -> None:
