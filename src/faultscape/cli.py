@@ -305,11 +305,9 @@ def _unknown(words: list[str]) -> str:
     first, *rest = words
     if first in GROUPS and rest:
         return f"there is no '{first} {rest[0]}'.{closest(rest[0], tuple(GROUPS[first]))} There are {', '.join(GROUPS[first])}"
-    known = f" There are {', '.join(VERBS)}"
-    for verb, names in GROUPS.items():
-        if near := closest(first, tuple(names)).replace("mean '", f"mean '{verb} "):
-            return f"there is no verb {first!r}.{near}{known}"
-    return f"there is no verb {first!r}.{closest(first, VERBS)}{known}"
+    whole = {name: f"{verb} {name}" for verb, names in GROUPS.items() for name in names} | {verb: verb for verb in VERBS}
+    near = re.sub(r"mean '([^']+)'", lambda found: f"mean '{whole[found[1]]}'", closest(first, tuple(whole)))
+    return f"there is no verb {first!r}.{near} There are {', '.join(VERBS)}"
 
 
 if __name__ == "__main__":

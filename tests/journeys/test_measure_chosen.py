@@ -93,10 +93,10 @@ def test_measure_holds_the_study_from_its_first_look_on(
     label(study, corpus, corpus.ids[:6], tmp_path)
     first_look = sets.of_study
 
-    def looked(root: Path, truth: str) -> sets.DataSet:
+    def looked(root: Path, truth: str, *part: str) -> sets.DataSet:
         with refused(StudyError, "another faultscape is writing"):
             fs.label.remove(study, corpus.ids[0])
-        return first_look(root, truth)
+        return first_look(root, truth, *part)
 
     monkeypatch.setattr(lists, "of_study", looked)
     measured(study)

@@ -90,9 +90,9 @@ def test_predict_never_reads_more_than_a_shard_of_the_corpus_at_once(
     monkeypatch.setattr(study_corpus, "ROWS_AT_ONCE", SHARD)
     fs.collect(study, str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=SHARD))
 
-    def counted(table: Any) -> list[Any]:
+    def counted(table: Any, root: Path) -> list[Any]:
         rows.append(table.num_rows)
-        return images(table)
+        return images(table, root)
 
     monkeypatch.setattr(study_corpus, "_images", counted)
     model = corpus.models["model-0"] if source == "folder" else NETWORK

@@ -25,7 +25,7 @@ from faultscape.formats.label_maps import colour_table, read_map
 from faultscape.maps import array_codes, runs
 from faultscape.nouns import UNKNOWN, Classes
 from faultscape.prediction.batches import Batch, Row
-from faultscape.prediction.source import Opening, OpenModel, Origin, Part, Request, Source
+from faultscape.prediction.source import Opening, OpenModel, Origin, Part, Request, Shards, Source
 from faultscape.study.parts import key_of
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image
@@ -141,13 +141,16 @@ class OpenFolder(OpenModel):
         return Row(image.id, code, kept)
 
 
-def _files(maps: Path, images: Sequence[Image], pattern: str | None, say: Say) -> dict[str, str]:
+def _files(maps: Path, shards: Shards, pattern: str | None, say: Say) -> dict[str, str]:
     """Return {image id: path of its map}: of images that were made of others only by their whole ids, so that these take no map of their parents."""
     found = find([maps], endings=MAP_ENDINGS, pattern=pattern, strip=False, say=say)
-    made = {image.id for image in images if image.parent}
+    collected, made = list[str](), set[str]()
+    for _, images in shards():
+        collected += [image.id for image in images if not image.parent]
+        made.update(image.id for image in images if image.parent)
     of_made = {f.id: f.path for f in found if f.id in made}
     rest = [f for f in found if f.id not in made]
-    return fit(str(maps), rest, [image.id for image in images if not image.parent], pattern=pattern, say=say) | of_made
+    return fit(str(maps), rest, collected, pattern=pattern, say=say) | of_made
 
 
 def origin(source: Source, request: Request) -> Origin:
@@ -157,8 +160,7 @@ def origin(source: Source, request: Request) -> Origin:
     given = label_names.of_file(request.labels, settings, None) if request.labels else {}
     given = given or (request.held if "labels" in request.options else {})
     maps = Path(place, "labels") if Path(place, "labels").is_dir() else Path(place)
-    images_ = [image for _, images in request.shards() for image in images]
-    files = _files(maps, images_, request.options.get("pattern"), notes.append)
+    files = _files(maps, request.shards, request.options.get("pattern"), notes.append)
     coloured = coded_by_colour(list(files.values()))
     known = label_names.of_colours(settings) if coloured else request.held or label_names.of_label_ids(settings.class_list, files)
     labels = given or known
