@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,9 @@ import made
 from faultscape.cli import main
 from faultscape.corpus.photos import read_parent, read_photo
 from faultscape.maps import runs
+from faultscape.stages.stress.blends import objects
 from faultscape.stages.stress.blends.blended_labels import ANOMALIES
+from faultscape.stressors.objects.drawn import drawn_cutouts
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.stress_sets import labels_folder
@@ -59,6 +62,14 @@ def study(corpus: made.Corpus, tmp_path: Path) -> str:
 
 def blended(study: str, preset: str = "fishyscapes-v2", **more: object) -> object:
     return fs.stress.blend(study, preset=preset, engine="local", **{"blending": SMALL, **more})
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_objects() -> Iterator[None]:
+    """One variant of each drawn object and split is enough here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(objects, "drawn_cutouts", lambda: drawn_cutouts(2))
+        yield
 
 
 def rows(study: str, name: str) -> list:

@@ -126,7 +126,7 @@ def test_the_recipe_writes_images_and_on_road_labels_that_are_called_so(
     said = capsys.readouterr().out
     assert "6 frames; left out: 9 of sequences with children or bicycles, 28 between every 6th, 4 without an object" in said
     assert "1,036 documented" in said
-    assert "validation: 4 images (on-road); faultscape collect STUDY" in said
+    assert "validation: 4 images (on-road); next: faultscape measure" in said
 
 
 def test_the_recipe_takes_published_labels_and_calls_them_so(root: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from faultscape.errors import OptionError, closest
 from faultscape.stressors.objects import animals, things
@@ -73,8 +74,13 @@ def drawn_cutouts(variants: int = 3, seed: int = 0) -> list[Cutout]:
     """
     if variants < 1:
         raise OptionError(f"variants: expected 1 or more of each drawn object; got {variants}")
-    return [
+    return [*_drawn(variants, seed)]
+
+
+@lru_cache(maxsize=4)
+def _drawn(variants: int, seed: int) -> tuple[Cutout, ...]:
+    return tuple(
         replace(drawn_cutout(entry.name, variant, seed), split="validation" if variant and variant == variants - 1 else "test")
         for variant in range(variants)
         for entry in DRAWN_OBJECTS
-    ]
+    )
