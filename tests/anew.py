@@ -13,9 +13,11 @@ from faultscape.stages import graph
 from faultscape.stages.artefacts import measures, plan, report, standings
 from faultscape.stages.given_options import call_again
 from faultscape.stages.snapshot import Snapshot
-from faultscape.study.tables import selections
+from faultscape.study.tables import label_maps, selections
+from faultscape.study.tables.corpus import read_corpus, write_corpus
+from faultscape.study.tables.stress_sets import drop_sets, labels_folder
 
-KINDS = ("standings", "plan", "measures", "report")  # in the order in which they are made
+KINDS = ("standings", "plan", "measures", "report", "sets")  # in the order in which they are made
 
 
 def states(study: str) -> dict[tuple[str, str], str]:
@@ -32,8 +34,14 @@ def differing(study: str) -> list[str]:
     """The files of a study that are called done, and that are others when they are made anew."""
     root, snapshot = Path(study), Snapshot(Path(study))
     done = [pair for pair, state in states(study).items() if pair[0] in KINDS and state == "done"]
+    other = [
+        name
+        for kind, name in done
+        if kind == "sets" and _made_anew(root, snapshot, name) != _made(root, _sets_of(snapshot, name))
+    ]
+    done = [pair for pair in done if pair[0] != "sets"]
     if not done:
-        return []
+        return other
     with tempfile.TemporaryDirectory() as folder:
         fresh = Path(folder) / root.name
         shutil.copytree(root, fresh)
@@ -51,7 +59,38 @@ def differing(study: str) -> list[str]:
                 call_again(fs.measure, str(fresh), measures.again(snapshot).options, engine="local")
             else:
                 fs.report(str(fresh), selection=name, **report.again(snapshot, name).options)
-        return [file for file in files if _content(fresh / file) != _content(root / file)]
+        return other + [file for file in files if _content(fresh / file) != _content(root / file)]
+
+
+def _made_anew(root: Path, snapshot: Snapshot, name: str) -> object:
+    """What the line of some made sets makes of a copy of the study that has none of their images."""
+    about, mine = snapshot.stress.sets[name], _sets_of(snapshot, name)
+    with tempfile.TemporaryDirectory() as folder:
+        fresh = Path(folder) / root.name
+        shutil.copytree(root, fresh)
+        write_corpus(fresh, [image for image in read_corpus(fresh) if image.set not in mine])
+        drop_sets(fresh, mine)
+        for set_ in mine:
+            shutil.rmtree(labels_folder(fresh, set_), ignore_errors=True)
+        call_again(getattr(fs.stress, about.kind), str(fresh), about.line, engine="local")
+        return _made(fresh, mine)
+
+
+def _sets_of(snapshot: Snapshot, name: str) -> list[str]:
+    """The sets that were made by the same line as one."""
+    sets = snapshot.stress.sets
+    return [
+        other
+        for other, about in sets.items()
+        if (about.kind, about.of, about.line) == (sets[name].kind, sets[name].of, sets[name].line)
+    ]
+
+
+def _made(root: Path, sets: list[str]) -> object:
+    """What is known of the images of made sets, where they lie aside, and their labels."""
+    rows = {i.id: (i.digest, i.parent, i.condition, i.role, i.group) for i in read_corpus(root) if i.set in sets}
+    folders = [labels_folder(root, name) / kind for name in sets for kind in (".", "anomaly")]
+    return rows, [label_maps.content_digest(folder) for folder in folders]
 
 
 def _files(root: Path, kind: str, name: str) -> list[str]:

@@ -318,3 +318,25 @@ def test_wrong_lines_are_refused_in_one_line(study: str, corpus: made.Corpus, tm
     assert "is a corrupted set already" in refused_line(*line, "--set", "contrast-2")
     assert "was made by `faultscape stress`" in refused_line("collect", study, str(corpus.photos), "--set", "contrast-2")
     assert re.search(r"there is no 'stress corupt'\. Did you mean 'corrupt'", refused_line("stress", "corupt", study))
+
+
+def test_images_that_come_back_bring_what_was_made_of_them(study: str, corpus: made.Corpus) -> None:
+    corrupted(study)
+    before = made.bytes_under(Path(study), "corpus.parquet")
+    fs.collect(study, remove=[corpus.ids[0]])
+    assert states(study)["stress"] == "stale"
+    assert len(read_corpus(Path(study))) == 25
+    fs.collect(study, str(corpus.photos))
+    assert states(study)["stress"] == "done"
+    assert made.bytes_under(Path(study), "corpus.parquet") == before
+    fs.collect(study, remove=[corpus.ids[0]])
+    fs.collect(study, remove=["contrast-2/*"])
+    fs.collect(study, str(corpus.photos))
+    assert "contrast-2" not in sets(study)  # which was taken out by itself
+    assert len(sets(study)["contrast-4"]) == 6
+
+
+def test_a_line_whose_sets_have_labels_of_their_own_in_part_is_done_when_it_was_run(study: str, corpus: made.Corpus) -> None:
+    study_with_labels(study, corpus)
+    fs.stress.corrupt(study, corruption=["contrast", "elastic_transform"], severities="3", move_labels=True, engine="local")
+    assert states(study)["stress"] == "done"

@@ -35,6 +35,7 @@ from faultscape.stages.given_options import group_options
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import read_corpus
 
 STEPS = 30
 WALKS = int(os.environ.get("FAULTSCAPE_WALKS", "10"))
@@ -89,6 +90,11 @@ class Maps:
         fs.collect(self.study, self.sources, classes=self.made.classes)
         fs.predict(self.study, self.made.models, engine="local")
         fs.compare(self.study, engine="local")
+        self.cutouts = folder / "cutouts"
+        for k in range(2):
+            rgba = np.zeros((8, 8, 4), np.uint8)
+            rgba[1:7, 1:7] = (90 * k, 200, 30, 255)
+            made.write(self.cutouts / f"{k}.png", rgba)
 
     def import_labels(self, images: list[str]) -> None:
         masks = Path(tempfile.mkdtemp(dir=self.folder))
@@ -227,7 +233,7 @@ class Walk(RuleBasedStateMachine):
     @rule()
     def collect_again(self) -> None:
         fs.collect(self.study, self.made.sources)
-        assert Snapshot(self.root).ids == set(self.made.images)
+        assert {image.id for image in read_corpus(self.root) if not image.parent} == set(self.made.images)
         self.what_is_done_is_what_would_be_made_anew()
 
     @rule(first=st.integers(0, 23), discards=st.booleans())
@@ -275,9 +281,32 @@ class Walk(RuleBasedStateMachine):
 
 
 class WalkOfMaps(Walk):
-    """The same, where models draw label maps."""
+    """The same, where models draw label maps; and sets are made of the images."""
 
     kind = Maps
+
+    @rule(severity=st.sampled_from(["1", "3"]), seed=st.integers(0, 1), moved=st.booleans())
+    def corrupt(self, severity: str, seed: int, *, moved: bool) -> None:
+        self.stress("corrupt", corruption=["contrast", "elastic_transform"], severities=severity, seed=seed, move_labels=moved)
+
+    @rule(seed=st.integers(0, 1))
+    def blend(self, seed: int) -> None:
+        assert isinstance(self.made, Maps)
+        self.stress("blend", preset="fishyscapes-v1", objects=str(self.made.cutouts), seed=seed, blending=fs.Blending(smallest=9))
+
+    @rule(name=st.sampled_from(["contrast-1", "elastic_transform-3", "fishyscapes-v1"]))
+    def remove_set(self, name: str) -> None:
+        self.ask("collect", remove=[f"{name}/*"])
+        self.what_is_done_is_what_would_be_made_anew()
+
+    def stress(self, kind: str, **options: Any) -> None:
+        """Make sets; what is refused in a sentence is no fault."""
+        try:
+            getattr(fs.stress, kind)(self.study, engine="local", **options)
+            TYPED[f"stress {kind}: done"] += 1
+        except FaultscapeError:
+            TYPED[f"stress {kind}: refused"] += 1
+        self.what_is_done_is_what_would_be_made_anew()
 
 
 def of(walks: int) -> settings:

@@ -62,6 +62,11 @@ def descendants(images: Iterable[Image], gone: Collection[str]) -> set[str]:
     return found
 
 
+def returning(removed: Mapping[str, Image], back: Collection[str], sets: Collection[str]) -> list[Image]:
+    """Return the made images that left with their parents and come back with them, of the ``sets`` that there still are."""
+    return [removed[id_] for id_ in sorted(descendants(removed.values(), back)) if removed[id_].set in sets]
+
+
 @dataclass(frozen=True)
 class SetLabels:
     """Where the labels of a set lie: a folder of label maps, and {id of an image of the set: (shard, id) of its label there}."""

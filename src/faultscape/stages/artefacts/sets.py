@@ -28,13 +28,19 @@ def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
     sets = _lines(snapshot)[name]
     if any(set_ not in snapshot.set_keys or not about.inputs for set_, about in sets.items()):
         return None
-    now = _made_from_now(snapshot, name)
-    other = next((about.inputs for about in sets.values() if about.inputs != now), None)
-    return dict(next(iter(sets.values())).inputs if other is None else other)
+    held = _made_from_now(snapshot, name)
+    for about in sets.values():
+        now = _now(snapshot, about)
+        held |= {key: about.inputs.get(key, "") for key in {*now, *about.inputs} if about.inputs.get(key) != now.get(key)}
+    return held
 
 
 def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
-    about = snapshot.stress.sets[name]
+    """Return what the sets of a line would be made from: those whose pixels move, or that objects lie in, from labels too."""
+    return {key: value for about in _lines(snapshot)[name].values() for key, value in _now(snapshot, about).items()}
+
+
+def _now(snapshot: Snapshot, about: StressSet) -> dict[str, str]:
     own = {"labels": labels.key(snapshot, about.truth)} if about.truth else {}
     return {"images": snapshot.set_keys.get(about.of, ""), METHOD_INPUT: str(METHOD), **own}
 

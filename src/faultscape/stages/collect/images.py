@@ -29,7 +29,7 @@ from faultscape.stages.collect.options import CollectOptions
 from faultscape.stages.collect.removal import remove_images
 from faultscape.stages.collect.result import Collected, Downloaded, Queries
 from faultscape.stages.collect.shards import grouped, sharded
-from faultscape.stages.made_sets import collected, descendants, follow
+from faultscape.stages.made_sets import collected, descendants, follow, returning
 from faultscape.study import settings as toml
 from faultscape.study.folder import check_name, local
 from faultscape.study.lock import writing
@@ -159,11 +159,13 @@ def _collect(
     if named.frames:
         fresh = [_of_frame(image, named.frames.get(image.id), options, new=image.id not in known) for image in fresh]
     stay = [image for image in held.values() if image.id not in dropped]
+    back = {image.id for image in fresh if image.id in removed}
+    fresh += returning(removed, back, read_stress(root).sets)
     last = max((image.shard for image in known.values()), default=-1)
     images = follow(grouped(sharded(stay, fresh, wanted.shard, last), held))
-    if back := sum(image.id in removed for image in fresh):
+    if back:
         print(
-            f"{counted(back, 'image that was', 'images that were')} removed {'is' if back == 1 else 'are'} back, with labels and answers"
+            f"{counted(len(back), 'image that was', 'images that were')} removed {'is' if len(back) == 1 else 'are'} back, with labels and answers"
         )
     if not images:
         pictures.forget_notes(root)
@@ -183,7 +185,9 @@ def _collect(
     truths = enter_truths(root, wanted, data, named.frames, set_name) if data is not None else {}
     if blind := sum(image.dhash is None and bool(image.source) for image in collected(images)):
         print(f"near-duplicates were not looked for among {counted(blind, 'image')}; --probe reads each of them whole, and looks")
-    found = described(options.study, images, sum(i.id not in held for i in fresh), len(gathered.failures), wanted)
+    found = described(
+        options.study, images, sum(i.id not in held and not i.parent for i in fresh), len(gathered.failures), wanted
+    )
     return replace(found, truths=", ".join(f"{name} ({counted(number, 'image')})" for name, number in truths.items()))
 
 
