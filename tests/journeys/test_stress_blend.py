@@ -425,3 +425,13 @@ def test_a_sheet_shows_each_set_with_its_labels_and_where_objects_lie(study: str
     assert "white the most" in page
     assert fs.stress.sheet(study, set_=["contrast-5"]).images == 2
     assert "made no such set" in refused_line("stress", "sheet", study, "--set", "contrast-6")
+
+
+def test_more_frames_are_more_images_and_those_that_were_there_stay(study: str) -> None:
+    blended(study, frames=3)
+    before = {image.id: (image.digest, image.shard) for image in rows(study, "fishyscapes-v2")}
+    found = blended(study, frames=12)
+    assert (found.images, found.new, found.changed) == (12, 9, 0)
+    after = {image.id: (image.digest, image.shard) for image in rows(study, "fishyscapes-v2")}
+    assert after.items() >= before.items()
+    assert len(maps_of(study, "fishyscapes-v2", ANOMALIES)) == 12

@@ -340,3 +340,34 @@ def test_a_line_whose_sets_have_labels_of_their_own_in_part_is_done_when_it_was_
     study_with_labels(study, corpus)
     fs.stress.corrupt(study, corruption=["contrast", "elastic_transform"], severities="3", move_labels=True, engine="local")
     assert states(study)["stress"] == "done"
+
+
+OWN = """
+from faultscape.stressors import Corruption
+
+INVERT = Corruption(
+    name="invert", title="Inverted", family="digital", means=("share",), parameters=((0.2,), (0.4,), (0.6,), (0.8,), (1.0,)), random=False,
+    apply=lambda pixels, parameters, start: (pixels * (1 - parameters[0]) + (255 - pixels) * parameters[0]).astype("uint8"),
+)
+"""
+
+
+def test_a_corruption_of_ones_own_is_run_as_it_was_or_not_at_all(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(OWN)
+    found = fs.stress.corrupt(study, corruption=[f"{file}:INVERT"], severities="5", engine="local")
+    assert found.sets == ("invert-5",)
+    image = next(image for image in read_corpus(Path(study)) if image.set == "invert-5")
+    np.testing.assert_array_equal(read_photo(image)[0], 255 - pixels(corpus.photos / f"{image.parent}.png"))
+    assert states(study)["stress"] == "done"
+    file.write_text(OWN.replace("255 - pixels", "254 - pixels"))
+    with refused(says="its file changed since images were made by it"):
+        read_photo(image)
+    assert next(row[2] for row in fs.status(study).stages if row[0] == "stress").endswith("the file of a corruption changed")
+    assert fs.stress.corrupt(study, corruption=[f"{file}:INVERT"], severities="5", engine="local").changed == 6
+    assert states(study)["stress"] == "done"
+    image = next(image for image in read_corpus(Path(study)) if image.set == "invert-5")
+    np.testing.assert_array_equal(read_photo(image)[0], 254 - pixels(corpus.photos / f"{image.parent}.png"))
+    file.write_text(OWN)
+    file.unlink()
+    assert "is gone; put it back" in next(row[2] for row in fs.status(study).stages if row[0] == "stress")

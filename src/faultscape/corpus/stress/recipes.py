@@ -123,6 +123,10 @@ def cook(recipe: Recipe, parent: np.ndarray) -> np.ndarray:
     """Return the image (H, W, 3) uint8 that a recipe makes of the pixels of its parent, of the same shape; ImageError where a file that it needs is gone or another."""
     step = recipe.step
     if isinstance(step, CorruptStep):
+        if code_of(step.name) not in ("", step.code):  # before the file is run
+            raise ImageError(
+                f"{step.name}: its file changed since images were made by it; put it back, or run the line of `faultscape stress` again"
+            )
         textures = read_textures(step.textures, step.code) if step.textures else None
         return corrupt(parent, step.name, step.severity, seed=step.seed, key=step.key, textures=textures)
     if isinstance(step, OverlayStep):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from faultscape.corpus.stress.recipes import METHOD
+from collections.abc import Mapping
+from pathlib import Path
+
+from faultscape.corpus.stress.files import textures_digest
+from faultscape.corpus.stress.recipes import METHOD, code_of
 from faultscape.errors import counted
 from faultscape.nouns import JsonObject
 from faultscape.stages.artefacts import labels
@@ -11,6 +15,14 @@ from faultscape.stages.artefacts.artefact import Again, Artefact, gone_file
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.tables.stress_sets import StressSet
+
+
+def own_files(parameters: Mapping[str, object]) -> dict[str, str]:
+    """Return the digests that files of a person's own have now, of those that a set is made with: nothing of one that is gone, which stands in the way."""
+    name, textures = str(parameters.get("corruption", "")), str(parameters.get("textures", ""))
+    if ".py:" in name:
+        return {"code": code_of(name)} if Path(name.rpartition(":")[0]).is_file() else {}
+    return {"textures": textures_digest(textures)} if textures and Path(textures).is_dir() else {}
 
 
 def _lines(snapshot: Snapshot) -> dict[str, dict[str, StressSet]]:
@@ -42,7 +54,7 @@ def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
 
 def _now(snapshot: Snapshot, about: StressSet) -> dict[str, str]:
     own = {"labels": labels.key(snapshot, about.truth)} if about.truth else {}
-    return {"images": snapshot.set_keys.get(about.of, ""), METHOD_INPUT: str(METHOD), **own}
+    return {"images": snapshot.set_keys.get(about.of, ""), METHOD_INPUT: str(METHOD), **own, **own_files(about.parameters)}
 
 
 def _describe(snapshot: Snapshot, name: str) -> str:
@@ -101,6 +113,8 @@ SETS = Artefact(
     reasons={
         "images": "images of the set that it was made of came, changed or left",
         "labels": "labels changed",
+        "code": "the file of a corruption changed",
+        "textures": "textures of frost changed",
         METHOD_INPUT: "an earlier version made them",
     },
     instances=lambda snapshot: list(_lines(snapshot)),

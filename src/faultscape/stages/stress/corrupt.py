@@ -121,7 +121,7 @@ def _about(options: CorruptOptions, base: Base, condition: Condition, truth: str
     labels = evidence.truth_key(existing(options.study), truth) if moves else ""
     line = line_of(options, base)
     return StressSet(
-        kind="corrupt", of=base.name, labels="own" if moves else "parents", truth=truth if moves else "", line=line, parameters=parameters, inputs=set_inputs(base, labels)
+        kind="corrupt", of=base.name, labels="own" if moves else "parents", truth=truth if moves else "", line=line, parameters=parameters, inputs=set_inputs(base, labels, parameters)
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from faultscape.corpus.stress.recipes import METHOD, Recipe, Step
 from faultscape.errors import CorpusError, OptionError, closest
+from faultscape.stages.artefacts.sets import own_files
 from faultscape.stages.given_options import given_options
 from faultscape.stages.stress.options import RUNNING
 from faultscape.study.folder import check_name
@@ -22,6 +23,11 @@ from faultscape.study.tables.corpus import Image
 from faultscape.study.tables.stress_sets import Held, StressSet, StressSets
 
 CLEAN, MAIN = "clean", "main"
+_FREE = (
+    "code",
+    "textures",
+    "frames",
+)  # parameters that may change: files that are others make all images anew, and more frames are more images
 _FILES = ("objects", "depth", "without", "ego", "frost_textures", "corruption")  # options that may name files
 
 
@@ -77,18 +83,18 @@ def made_image(base: Base, parent: Image, set_name: str, condition: str, role: s
     )  # fmt: skip
 
 
-def set_inputs(base: Base, labels: str = "") -> dict[str, str]:
-    """Return what made sets follow from: their parents, how recipes are computed, and labels where they have their own."""
+def set_inputs(base: Base, labels: str = "", parameters: Held | None = None) -> dict[str, str]:
+    """Return what made sets follow from: their parents, how recipes are computed, labels where they have their own, and files of a person's own."""
     images = key_of(sorted((image.id, image.digest) for image in base.images))
-    return {"images": images, "method": str(METHOD), **({"labels": labels} if labels else {})}
+    return {"images": images, "method": str(METHOD), **({"labels": labels} if labels else {}), **own_files(parameters or {})}
 
 
 def refuse_others(study: str, known: dict[str, StressSet], about: dict[str, StressSet]) -> None:
     """OptionError where a set of the same name was made in another way: its results would be taken for those of the new one."""
     for name, one in about.items():
-        if name in known and known[name].parameters != one.parameters:
-            before = known[name].parameters
-            differ = [key for key in {**before, **one.parameters} if before.get(key) != one.parameters.get(key)]
+        before = known[name].parameters if name in known else one.parameters
+        differ = [key for key in {**before, **one.parameters} if key not in _FREE and before.get(key) != one.parameters.get(key)]
+        if differ:
             raise OptionError(
                 f"the study has a set {name!r} made with another {' and '.join(word.replace('_', ' ') for word in differ)} ({', '.join(str(before.get(key, 'none')) for key in differ)}); "
                 f"remove it first: faultscape collect {study} --remove '{name}/*'"
