@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -423,8 +424,14 @@ def test_a_sheet_shows_each_set_with_its_labels_and_where_objects_lie(study: str
     assert page.count('alt="labels of') == 2
     assert "JPEG compression" in page
     assert "white the most" in page
+    assert "<h2>Fog by distance</h2>" in page  # the corruption of that name is another
     assert fs.stress.sheet(study, set_=["contrast-5"]).images == 2
     assert "made no such set" in refused_line("stress", "sheet", study, "--set", "contrast-6")
+    page = Path(fs.stress.sheet(study, images=5).path).read_text()
+    hidden = set(re.findall(r"\.([a-z-]+) *\{ *display: none", page))
+    of_rows = {word for classes in re.findall(r'<section class="([^"]*)"', page) for word in classes.split()}
+    assert len(of_rows) == 2  # one has many images
+    assert not of_rows & hidden  # on a narrow screen
 
 
 def test_more_frames_are_more_images_and_those_that_were_there_stay(study: str) -> None:

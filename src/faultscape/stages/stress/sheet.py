@@ -28,6 +28,7 @@ from faultscape.study.tables.corpus import Image, read_corpus
 from faultscape.study.tables.stress_sets import StressSet, labels_folder, read_stress
 from faultscape.ties import tie_order
 
+_BY_DISTANCE = "fog by distance"  # of stress fog; the corruption fog is another
 _GRID = (128, 64)  # cells of the map of places, width and height
 
 
@@ -50,7 +51,7 @@ def write_sheet(options: SheetOptions) -> Sheet:
     for name in names:
         about = known[name]
         groups.setdefault(
-            (about.kind, about.of, str(about.parameters.get("corruption", name if about.kind == "blend" else "fog"))), []
+            (about.kind, about.of, str(about.parameters.get("corruption", name if about.kind == "blend" else _BY_DISTANCE))), []
         ).append(name)
     rows = []
     with progress("sheet", len(groups)) as tick:
@@ -104,7 +105,9 @@ def _blended(root: Path, name: str, images: Sequence[Image], count: int) -> Row:
     covered = _coverage(root, name, images)
     middle = float(np.median(covered))
     grey = np.minimum(255 * covered / max(covered.max(), 1e-9), 255).astype(np.uint8)
-    heat = cv2.resize(grey, None, fx=4, fy=4, interpolation=cv2.INTER_NEAREST)
+    frame = images[0] if images else None
+    shape = (512, 256 if frame is None else max(1, round(512 * frame.height / frame.width)))
+    heat = cv2.resize(grey, shape, interpolation=cv2.INTER_NEAREST)
     for image in _chosen(images, count):
         maps = label_maps.read_maps(labels_folder(root, name) / ANOMALIES, image.shard)
         share = int(facts[image.id]["anomalous"]) / (image.width * image.height)
