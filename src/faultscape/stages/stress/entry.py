@@ -35,7 +35,7 @@ def enter_sets(
     """
     held, removed = read_corpus(root), {image.id: image for image in read_removed(root)}
     known = read_stress(root).sets
-    if taken := next((image.set for image in held if image.set in wanted and image.set not in known), None):
+    if taken := next((image.set for image in held if image.set in wanted and image.set not in known and not image.parent), None):
         raise CorpusError(
             f"the study has a set {taken!r} that was collected; a made set cannot have its name: collect it as another --set"
         )

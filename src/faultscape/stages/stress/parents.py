@@ -57,13 +57,16 @@ def find_base(study: str, images: Sequence[Image], known: StressSets, asked: str
     Errors: CorpusError for a set that is not there, or has no pictures; OptionError where several could be meant.
     """
     names = list(dict.fromkeys(image.set for image in images))
-    clean = [name for name in names if name not in known.sets]
+    made = {image.set for image in images if image.parent} | {*known.sets}
+    clean = [name for name in names if name not in made]
     if asked not in names:
         if asked not in (None, CLEAN):
             raise CorpusError(f"--set {asked}: the study has no such set; it has {', '.join(names)}.{closest(str(asked), names)}")
         if len(clean) != 1:
             raise OptionError(f"the study has several sets ({', '.join(clean)}); say which images to stress with --set NAME")
         asked = clean[0]
+    if asked in made and asked not in known.sets:
+        raise CorpusError(f"--set {asked}: sets.json says no more what made it; run the line of `faultscape stress` that made it again, or remove it: faultscape collect {shlex.quote(study)} --remove {shlex.quote(f'{asked}/*')}")
     mine = tuple(image for image in images if image.set == asked)
     if without := next((image for image in mine if not image.source), None):
         raise CorpusError(

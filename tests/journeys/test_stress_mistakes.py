@@ -1,0 +1,67 @@
+"""What people do wrong with made sets, what they are told, and that what they are told to do works."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import faultscape as fs
+import made
+from faultscape.cli import main
+from faultscape.study.tables.corpus import read_corpus
+from made import states
+from refusals import refused, refused_line
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
+    return made.corpus(tmp_path_factory.mktemp("mistakes"), images=5, models=2)
+
+
+@pytest.fixture(scope="module")
+def labelled(corpus: made.Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = made.collected(corpus, tmp_path_factory.mktemp("labelled") / "study", shard_size=4)
+    fs.label.import_(str(place), str(corpus.truth))
+    return place
+
+
+@pytest.fixture
+def study(labelled: Path, tmp_path: Path) -> str:
+    return str(shutil.copytree(labelled, tmp_path / "study"))
+
+
+@pytest.fixture(scope="module")
+def cutouts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cutouts")
+    for k in range(4):
+        rgba = np.zeros((60, 60, 4), np.uint8)
+        rgba[10:50, 10:50, :3] = (200, 60 * k, 20)
+        rgba[10 + k : 50, 10:50, 3] = 255
+        made.write(folder / "horse" / f"{k}.png", rgba)
+    return folder
+
+
+def corrupted(study: str, **more: object) -> object:
+    return fs.stress.corrupt(study, **{"corruption": ["contrast"], "severities": "1,2", "engine": "local", **more})
+
+
+def blended(study: str, **more: object) -> object:
+    return fs.stress.blend(
+        study, **{"preset": "fishyscapes-v2", "engine": "local", "blending": fs.Blending(smallest=20), **more}
+    )
+
+
+def test_a_damaged_sets_json_is_deleted_and_the_same_lines_bring_it_back(study: str) -> None:
+    corrupted(study)
+    file, rows = Path(study) / "sets.json", read_corpus(Path(study))
+    before = file.read_bytes()
+    file.write_bytes(before[:50])
+    assert "delete it and run the lines of `faultscape stress`" in refused_line("status", study)
+    file.unlink()
+    assert "run the line of `faultscape stress` that made it again" in refused_line("stress", "fog", study, "--set", "contrast-1")
+    assert corrupted(study).new == 0
+    assert file.read_bytes() == before
+    assert read_corpus(Path(study)) == rows
+    assert states(study)["stress"] == "done"
