@@ -294,7 +294,7 @@ def test_objects_are_reviewed_and_switched_off(study: str, cutouts: Path, tmp_pa
     blended(study, objects=str(cutouts), blending=fs.Blending(smallest=20, without=str(tmp_path / "switched-off.csv")))
     assert json.loads((Path(study) / "sets.json").read_text())["sets"]["fishyscapes-v2"]["parameters"]["objects"] == [digests[3]]
     (tmp_path / "switched-off.csv").write_text("object\nnone\n")
-    assert "are not among these" in refused_line(
+    assert "1 object of it is not among these" in refused_line(
         "stress",
         "blend",
         study,

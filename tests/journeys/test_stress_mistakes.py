@@ -65,3 +65,29 @@ def test_a_damaged_sets_json_is_deleted_and_the_same_lines_bring_it_back(study: 
     assert file.read_bytes() == before
     assert read_corpus(Path(study)) == rows
     assert states(study)["stress"] == "done"
+
+
+def test_objects_that_a_set_has_are_not_switched_off_in_silence(
+    study: str, cutouts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blended(study, objects=str(cutouts))
+    about = json.loads((Path(study) / "sets.json").read_text())["sets"]["fishyscapes-v2"]
+    digests = about["parameters"]["objects"]
+    (tmp_path / "off.csv").write_text(f"object\n{digests[0]}\n")
+    line = ("stress", "blend", study, "--preset", "fishyscapes-v2", "--objects", str(cutouts), "--smallest", "20", "--engine", "local")
+    without = ("--without", str(tmp_path / "off.csv"))
+    said = refused_line(*line, *without)
+    assert "1 object of it is in the set, which was made before" in said
+    assert main([*line, *without, "--edition", "2"]) == 0
+    assert said.strip().endswith(f"faultscape collect {study} --remove 'fishyscapes-v2/*'")
+    assert main(["collect", study, "--remove", "fishyscapes-v2/*"]) == 0
+    assert main([*line, *without]) == 0
+    sets = json.loads((Path(study) / "sets.json").read_text())["sets"]
+    assert sets["fishyscapes-v2"]["parameters"]["objects"] == digests[1:] == sets["fishyscapes-v2-2"]["parameters"]["objects"]
+    assert main([*line, *without]) == 0  # as status names it
+    capsys.readouterr()
+    assert main(["stress", "blend", study, "--preset", "fishyscapes-v2", "--smallest", "5000", "--engine", "local"]) == 0
+    assert "--smallest chooses objects, and the set was made before and keeps its own" in capsys.readouterr().out
+    for file, said in (("none.csv", "No such file or directory; expected switched-off.csv"), ("bad.csv", "expected a column object")):
+        (tmp_path / "bad.csv").write_text("thing\n1\n")
+        assert said in refused_line(*line, "--edition", "3", "--without", str(tmp_path / file))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from faultscape.corpus.stress.files import read_object
 from faultscape.errors import CorpusError, OptionError, counted
 from faultscape.progress import progress
 from faultscape.stages.stress.blends.known_objects import known_objects
-from faultscape.stages.stress.options import BlendOptions
+from faultscape.stages.stress.options import Blending, BlendOptions
 from faultscape.stressors.objects.cutout import Cutout
 from faultscape.stressors.objects.drawn import drawn_cutouts
 from faultscape.study.folder import put
@@ -47,13 +48,17 @@ class Objects:
 
 
 def find_objects(
-    root: Path, settings: Settings, images: Sequence[Image], options: BlendOptions, truth: str, held: StressSet | None
+    root: Path, settings: Settings, images: Sequence[Image], options: BlendOptions, truth: str, made: Mapping[str, StressSet]
 ) -> Objects:
-    """Return the objects that a line is to blend; of a set that was made before, those that it has. Errors: CorpusError where there are none that can be used."""
-    if held is not None and held.kind == "blend":
+    """Return the objects that a line is to blend; of a set that was made before, those that it has (``made`` holds the line's sets that are there). Errors: CorpusError where there are none that can be used."""
+    held = next((one for one in made.values() if one.kind == "blend"), None)
+    if held is not None:
         stored = held.parameters.get("objects")
         folder = str((root / FOLDER).absolute())
         found = Objects(tuple(read_object(folder, str(digest)) for digest in (stored if isinstance(stored, list) else [])))
+        _refuse_switched_off(options, found, [*made])
+        if differ := [word for word in ("smallest", "known") if (given := getattr(options.how, word)) != getattr(Blending(), word) and given != held.line.get(word)]:
+            print(f"--{differ[0]} chooses objects, and the set was made before and keeps its own: give --edition NAME for a set of others")
         if options.objects and set(_anomalies(options)) - set(found.digests):
             print(
                 f"{options.objects} holds objects that the set was not made of; it keeps its own: give --edition NAME for a set of them"
@@ -67,7 +72,7 @@ def find_objects(
     off = switched_off(os.fspath(options.how.without)) if options.how.without else set()
     if unknown := sorted(off - {cutout.digest for cutout in cutouts}):
         raise OptionError(
-            f"--without {options.how.without}: {counted(len(unknown), 'object')} of it are not among these; the first: {unknown[0]}"
+            f"--without {options.how.without}: {counted(len(unknown), 'object')} of it {'is' if len(unknown) == 1 else 'are'} not among these; the first: {unknown[0]}"
         )
     cutouts = [cutout for cutout in cutouts if cutout.digest not in off]
     if options.blending == "v3":
@@ -76,6 +81,18 @@ def find_objects(
     if not cutouts:
         raise CorpusError("all objects are switched off; leave some on")
     return Objects(tuple({cutout.digest: cutout for cutout in cutouts}.values()))
+
+
+def _refuse_switched_off(options: BlendOptions, found: Objects, sets: Sequence[str]) -> None:
+    """OptionError where a set that was made before has objects that a line switches off: they would stay, and be taken for left out."""
+    if options.how.without is None or options.review:
+        return
+    if kept := switched_off(os.fspath(options.how.without)) & {*found.digests}:
+        remove = " ".join(["faultscape collect", shlex.quote(options.study), *(f"--remove '{name}/*'" for name in sets)])
+        raise OptionError(
+            f"--without {options.how.without}: {counted(len(kept), 'object')} of it {'is' if len(kept) == 1 else 'are'} in the set, which was made before and keeps its objects: "
+            f"give --edition NAME for a set without them, or remove this one first: {remove}"
+        )
 
 
 def keep_objects(root: Path, objects: Objects) -> None:
@@ -93,8 +110,10 @@ def switched_off(file: str) -> set[str]:
     try:
         with Path(file).open(encoding="utf-8-sig", newline="") as lines:
             rows = list(csv.DictReader(lines))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise OptionError(f"--without {file}: cannot be read: {error}") from None
+    except OSError as error:
+        raise OptionError(f"--without {file}: {error.strerror}; expected switched-off.csv, as the contact sheet of --review saves it") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise OptionError(f"--without {file}: is no CSV file ({error}); expected switched-off.csv, as the contact sheet of --review saves it") from None
     if rows and "object" not in rows[0]:
         raise OptionError(f"--without {file}: expected a column object, as the contact sheet of --review saves it")
     return {str(row["object"]).strip() for row in rows if row.get("object")}
