@@ -91,3 +91,15 @@ def test_objects_that_a_set_has_are_not_switched_off_in_silence(
     for file, said in (("none.csv", "No such file or directory; expected switched-off.csv"), ("bad.csv", "expected a column object")):
         (tmp_path / "bad.csv").write_text("thing\n1\n")
         assert said in refused_line(*line, "--edition", "3", "--without", str(tmp_path / file))
+
+
+def test_maps_of_labels_are_not_taken_for_depth(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    for line in (("fog",), ("blend", "--preset", "fishyscapes-v2", "--smallest", "20", "--fog", "1")):
+        said = refused_line("stress", line[0], study, *line[1:], "--depth", str(corpus.truth))
+        assert "has no 16 bits; expected depth as a 16-bit grey PNG of metres times 256" in said
+    made.write(tmp_path / "others" / "other.png", np.zeros((4, 4), np.uint16))
+    said = refused_line("stress", "fog", study, "--depth", str(tmp_path / "others"))
+    assert said.startswith(f"faultscape: --depth {tmp_path}/others: not one of its")
+    assert "--pattern" not in said  # which stress has not
+    assert refused_line("stress", "fog", study, "--depth", "none").startswith("faultscape: --depth none: no such folder")
+    assert states(study).get("stress") is None

@@ -103,7 +103,10 @@ def read_depth(path: str, digest: str, shape: tuple[int, ...]) -> np.ndarray:
         else:
             data = read_bytes(path, ImageError)
             with decoding(path, ImageError):
-                depth = np.asarray(open_picture(data, path, ImageError)) / _PER_METRE
+                picture = open_picture(data, path, ImageError)
+                if not picture.mode.startswith("I"):  # a map of labels, or a view in colours, would be taken for some metres
+                    raise ImageError(f"{path}: has no 16 bits; expected depth as a 16-bit grey PNG of metres times {_PER_METRE} (0: unknown), or .npy of metres")
+                depth = np.asarray(picture) / _PER_METRE
         depth = np.asarray(depth, np.float32)
     except (ValueError, TypeError, EOFError, MemoryError) as error:
         raise ImageError(f"{path}: holds no depth: {' '.join(str(error).split())[:100]}") from None

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from faultscape.corpus.matches import match
-from faultscape.corpus.stress.files import DEPTH_ENDINGS, depth_digest, depth_of_layout
-from faultscape.errors import counted
+from faultscape.corpus.stress.files import DEPTH_ENDINGS, depth_digest, depth_of_layout, read_depth
+from faultscape.errors import CorpusError, counted
 from faultscape.stages.stress.data_frames import frames_of_set
 from faultscape.stages.stress.parents import Base
 
 
 def depth_files(root: Path, folder: str | None, base: Base) -> dict[str, tuple[str, str]]:
-    """Return {image id: (place of its depth, its digest)}; fog of an image without one follows from place, which is said."""
+    """Return {image id: (place of its depth, its digest)}; fog of an image without one follows from place, which is said. CorpusError and ImageError where a folder has none."""
     if folder is None:
         layout, frames = frames_of_set(root, base)
         if layout is None or layout.read_depth is None:
@@ -20,8 +20,13 @@ def depth_files(root: Path, folder: str | None, base: Base) -> dict[str, tuple[s
         found = {id_: depth_of_layout(layout.name, frame) for id_, frame in frames.items() if frame.depth and frame.camera}
         what = layout.title
     else:
-        found = match(folder, [image.id for image in base.images], endings=frozenset(DEPTH_ENDINGS))
         what = f"--depth {folder}"
+        try:
+            found = match(folder, [image.id for image in base.images], endings=frozenset(DEPTH_ENDINGS))
+        except CorpusError as error:
+            raise CorpusError(f"--depth {str(error).removesuffix(', or give --pattern')}") from None
+        first = next(image for image in base.images if image.id in found)
+        read_depth(found[first.id], "", (first.height, first.width))  # what is no depth at all is refused before anything is made of it
     if found and len(found) < len(base.images):
         print(f"{what}: has no depth of {counted(len(base.images) - len(found), 'image')}; their fog follows from place")
     return {id_: (place, depth_digest(place)) for id_, place in found.items()}
