@@ -103,3 +103,11 @@ def test_maps_of_labels_are_not_taken_for_depth(study: str, corpus: made.Corpus,
     assert "--pattern" not in said  # which stress has not
     assert refused_line("stress", "fog", study, "--depth", "none").startswith("faultscape: --depth none: no such folder")
     assert states(study).get("stress") is None
+
+
+def test_what_is_made_is_told_in_whole_numbers_and_without_zeros(study: str, cutouts: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = blended(study, objects=str(cutouts), frames=7)
+    anomalous, known, _ = found.pixels["fishyscapes-v2"]
+    assert f"{anomalous:,} anomalous and {known:,} known pixels" in repr(found)
+    assert "horse 4\n" in capsys.readouterr().out  # none was left out
+    assert "(5 images, 2 taken out)" in repr(blended(study, frames=5))

@@ -47,7 +47,7 @@ class ObjectFolder:
         classes = Counter(cutout.class_ or "no class" for cutout in self.cutouts)
         most = ", ".join(f"{name} {number}" for name, number in sorted(classes.items(), key=lambda one: (-one[1], one[0]))[:6])
         more = f" and {counted(len(classes) - 6, 'more class', 'more classes')}" if len(classes) > 6 else ""
-        return f"{counted(len(self.cutouts), 'object')} from {FORMS[self.kind]}: {most}{more}; {len(self.left_out)} left out"
+        return f"{counted(len(self.cutouts), 'object')} from {FORMS[self.kind]}: {most}{more}{f'; {len(self.left_out)} left out' if self.left_out else ''}"
 
 
 def read_cutouts(

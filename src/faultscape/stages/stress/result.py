@@ -29,11 +29,11 @@ class Stressed:
         parts = [
             f"{self.new:,} new" if 0 < self.new < self.images else "",
             f"{self.changed:,} changed" if self.changed else "",
-            f"{self.left:,} left" if self.left else "",
+            f"{self.left:,} taken out" if self.left else "",
             "as they were" if not self.new + self.changed + self.left else "",
         ]
         lines = [f"{self.study}: {sets} ({', '.join([f'{self.images:,} images', *filter(None, parts)])})"]
-        lines += [f"written  {counted(self.written, 'file')} to {self.folder}"] if self.folder else []
+        lines += [f"written  {counted(self.written, 'image')} to {self.folder}"] if self.folder else []
         return "\n".join(lines)
 
 
@@ -48,7 +48,7 @@ class Blends(Stressed):
         for name, (anomalous, known, void) in self.pixels.items():
             share = anomalous / (anomalous + known) if anomalous + known else float("nan")
             lines.append(
-                f"  {name}: {anomalous:.2g} anomalous and {known:.2g} known pixels ({100 * share:.2f} % anomalous), {void:.2g} void"
+                f"  {name}: {anomalous:,} anomalous and {known:,} known pixels ({100 * share:.2f} % anomalous), {void:,} void"
             )
         return "\n".join(lines)
 
