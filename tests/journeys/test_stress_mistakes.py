@@ -111,3 +111,11 @@ def test_what_is_made_is_told_in_whole_numbers_and_without_zeros(study: str, cut
     assert f"{anomalous:,} anomalous and {known:,} known pixels" in repr(found)
     assert "horse 4\n" in capsys.readouterr().out  # none was left out
     assert "(5 images, 2 taken out)" in repr(blended(study, frames=5))
+
+
+def test_removing_a_parent_says_that_made_sets_become_stale(study: str, corpus: made.Corpus) -> None:
+    corrupted(study)
+    for dry_run in (True, False):
+        said = repr(fs.collect(study, remove=[corpus.ids[0]], dry_run=dry_run))
+        assert "  stale  sets of contrast-1: images of the set that it was made of came, changed or left" in said
+    assert states(study)["stress"] == "stale"
