@@ -119,3 +119,18 @@ def test_removing_a_parent_says_that_made_sets_become_stale(study: str, corpus: 
         said = repr(fs.collect(study, remove=[corpus.ids[0]], dry_run=dry_run))
         assert "  stale  sets of contrast-1: images of the set that it was made of came, changed or left" in said
     assert states(study)["stress"] == "stale"
+
+
+def test_holdouts_and_the_ego_vehicle_follow_a_renamed_class(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+    fs.stress.holdout(study, classes="car,tree", as_="two")
+    blended(study, blending=fs.Blending(smallest=20, ego="car"))
+    fs.predict(study, {name: str(path) for name, path in corpus.models.items()}, engine="local")
+    part = fs.StudyPart(holdout="two")
+    before = fs.measure(study, part=part, resamples=0, engine="local").models
+    (tmp_path / "classes.json").write_text(corpus.classes.read_text().replace('"car"', '"auto"'))
+    fs.collect(study, classes=str(tmp_path / "classes.json"))
+    after = fs.measure(study, part=part, resamples=0, engine="local").models
+    assert {name: of["miou"]["value"] for name, of in after.items()} == {name: of["miou"]["value"] for name, of in before.items()}
+    assert fs.stress.holdout(study, classes=["auto", "tree"], as_="two").classes == ("auto", "tree")
+    assert blended(study, blending=fs.Blending(smallest=20, ego="auto")).changed == 0
+    assert states(study)["stress"] == "done"

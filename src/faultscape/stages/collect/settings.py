@@ -18,6 +18,7 @@ from faultscape.stages.collect.options import CollectOptions
 from faultscape.study import settings as toml
 from faultscape.study.part_folders import claim, held
 from faultscape.study.settings import Settings
+from faultscape.study.tables.stress_sets import rename_held_classes
 from faultscape.study.tables import selections
 from faultscape.study.tables.answers import Answers
 from faultscape.study.tables.corpus import Image
@@ -185,6 +186,7 @@ def enter_settings(root: Path, wanted: Settings) -> None:
     renamed = _renamed(held, wanted.classes)
     if wanted.classes != held:
         Answers(root).rename(renamed)
+        rename_held_classes(root, renamed)
     renamed = renamed if counts_the_same(held, wanted.classes) else {}
     for name in selections.names(root) if renamed else ():
         slots, drawn_from = selections.read_selection(root, name)

@@ -90,6 +90,23 @@ def add_holdout(root: Path, name: str, classes: Iterable[str]) -> None:
     _put(root, held.model_copy(update={"holdouts": {**held.holdouts, check_name(name, "holdout"): list(classes)}}))
 
 
+def rename_held_classes(root: Path, renamed: Mapping[str, str]) -> None:
+    """Call classes what they are called now, {old name: new name}: those that are held out, and the ego vehicle of blended sets."""
+    held = read_stress(root) if renamed else StressSets()
+
+    def called(words: Held) -> Held:
+        ego = words.get("ego")
+        return {**words, "ego": renamed[ego]} if isinstance(ego, str) and ego in renamed else words
+
+    holdouts = {name: [renamed.get(word, word) for word in words] for name, words in held.holdouts.items()}
+    sets = {
+        name: about.model_copy(update={"line": called(about.line), "parameters": called(about.parameters)})
+        for name, about in held.sets.items()
+    }
+    if (sets, holdouts) != (held.sets, held.holdouts):
+        _put(root, held.model_copy(update={"sets": sets, "holdouts": holdouts}))
+
+
 def labels_folder(root: Path, name: str) -> Path:
     """Return the folder of the labels of a set that has its own, as label maps in parts."""
     return root / "stress" / check_name(name, "set")
