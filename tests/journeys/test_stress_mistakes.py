@@ -134,3 +134,21 @@ def test_holdouts_and_the_ego_vehicle_follow_a_renamed_class(study: str, corpus:
     assert fs.stress.holdout(study, classes=["auto", "tree"], as_="two").classes == ("auto", "tree")
     assert blended(study, blending=fs.Blending(smallest=20, ego="auto")).changed == 0
     assert states(study)["stress"] == "done"
+
+
+def test_a_model_without_maps_of_a_set_is_left_out_and_where_all_lack_them_predict_is_named(
+    study: str, corpus: made.Corpus, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text("def dark(photo):\n    return (photo[..., 0] < 128).astype('uint8')\n")
+    net = {"dark": f"{tmp_path / 'mine.py'}:dark"}
+    fs.predict(study, {"folder": str(corpus.models["model-0"]), **net}, engine="local")
+    corrupted(study)
+    said = refused_line("measure", study, "--set", "contrast-1")
+    assert f"--set contrast-1: no model has a map of it yet; `faultscape status {study}` names the line of predict" in said
+    assert main(fs.status(study).next.split()[1:]) == 0
+    measured = fs.measure(study, part=fs.StudyPart(set_=["contrast-1", "main"]), resamples=0, engine="local").document["datasets"]
+    assert list(measured["contrast-1"]["models"]) == ["dark"]
+    assert "folder has no map of this set, and is left out" in measured["contrast-1"]["notes"]
+    assert sorted(measured["main"]["models"]) == ["dark", "folder"]
+    said = refused_line("measure", study, "--set", "contrast-3")
+    assert "...." not in said

@@ -102,7 +102,7 @@ def gather(
     drawn = notes.drawn_anew(data, units, images) if anew else []
     if len(data.models) > 1 and (anew is None or units.count < LEAST):
         drawn.append("without intervals nothing is marked as the best, shaded or called beaten")
-    lines = notes.left_out(data, counts, failures)
+    lines = notes.left_out(data, counts, failures) + notes.absent(data)
     lines += notes.together([*(note for of in maps.values() for note in of.notes), *scored.notes])
     if chosen:
         document["chosen"] = chosen

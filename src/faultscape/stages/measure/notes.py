@@ -46,6 +46,12 @@ def left_out(data: DataSet, measured: Mapping[str, int], failures: Mapping[str, 
     return notes
 
 
+def absent(data: DataSet) -> list[str]:
+    """Return a line where models of a study have no map of a set, and are left out."""
+    what = "have no map of this set, and are" if len(data.absent) > 1 else "has no map of this set, and is"
+    return [f"{', '.join(data.absent)} {what} left out"] if data.absent else []
+
+
 def of_chosen(chosen: int, images: int, truth: str, *, intervals: bool) -> str:
     """Return what to say of images that were chosen, or drawn with unequal chances, because models differ on them."""
     who = "all" if chosen == images else f"{chosen:,} of"

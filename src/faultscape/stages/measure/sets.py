@@ -5,7 +5,8 @@ Conventions: ids are the truth's, sorted; a shard is 64 of them in that order, o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,7 @@ class DataSet:
     together: tuple[str, ...] = ()
     tie_keys: tuple[str, ...] = ()
     labels: tuple[tuple[int, str], ...] = ()  # where the label of each image lies, (shard, id), of a set that was made
+    absent: tuple[str, ...] = ()  # models of the study that have no map of a set
 
     @property
     def study(self) -> Path | None:
@@ -205,12 +207,28 @@ def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataS
         models[name] = Source(model.source, meanings, study=str(root), kind="model", name=name, scores=scores, state=state)
     if not models:
         raise ModelError(f"{root}: the study has no model; add one with `faultscape predict {root} NAME=SOURCE`")
+    absent = _absent(root, models, ids, spans) if set_ else ()
+    if len(absent) == len(models):
+        raise ModelError(f"--set {set_}: no model has a map of it yet; `faultscape status {shlex.quote(str(root))}` names the line of predict, and a folder of maps needs SET/ID.png")
+    models = {name: source for name, source in models.items() if name not in absent}
     own = set_ if places.folder != label_maps.truth(root, truth) else ""
     of_truth = Source(truth, {}, study=str(root), kind="truth", name=truth, set=places.folder.name if own else "")
     return DataSet(
         ".".join(filter(None, [set_ or truth, holdout])), tuple(ids), spans, of_truth, models, kept_classes, True, pictures, tuple(sizes), keys, _if_any(together), tuple(tie_keys),
-        tuple(labels) if set_ else (),
+        tuple(labels) if set_ else (), absent,
     )  # fmt: skip
+
+
+def _absent(root: Path, models: Iterable[str], ids: Sequence[str], shards: Iterable[int]) -> tuple[str, ...]:
+    """Return the models that have no map of any image: nobody said that a folder has maps of what was made."""
+    wanted, out = set(ids), []
+    for name in models:
+        folder = label_maps.predictions(root, name)
+        parts = read_manifest(folder)
+        held = ((number, parts[part_name(number)]) for number in shards if part_name(number) in parts)
+        if not any(wanted.intersection(label_maps.read_ids(folder, number, part)) for number, part in held):
+            out.append(name)
+    return tuple(out)
 
 
 def _places(root: Path, images: Mapping[str, Image], set_: str, truth: str) -> SetLabels:
@@ -222,7 +240,7 @@ def _places(root: Path, images: Mapping[str, Image], set_: str, truth: str) -> S
     names = list(dict.fromkeys(image.set for image in images.values()))
     if set_ not in names:
         raise StudyError(
-            f"--set {set_}: the study has no such set; it has {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}.{closest(set_, names)}"
+            f"--set {set_}: the study has no such set; it has {', '.join(names[:8])}{', ...' if len(names) > 8 else '.'}{closest(set_, names)}"
         )
     if (found := labels_of_set(root, images, set_, truth)) is None:
         raise StudyError(
