@@ -96,7 +96,7 @@ def test_the_same_line_again_changes_nothing_and_another_seed_is_refused(study: 
     assert (again.new, again.changed, again.left) == (0, 0, 0)
     assert "as they were" in repr(again)
     assert made.bytes_under(Path(study), "corpus.parquet", "sets.json") == before
-    with refused(says="set 'gaussian_noise-2' made with another seed .0.; remove it first"):
+    with refused(says="set 'gaussian_noise-2' and 3 more made with another seed .0.; remove them first"):
         corrupted(study, seed=1)
     fs.collect(study, remove=["gaussian_noise-2/*"])
     assert "gaussian_noise-2" not in json.loads((Path(study) / "sets.json").read_text())["sets"]

@@ -152,3 +152,40 @@ def test_a_model_without_maps_of_a_set_is_left_out_and_where_all_lack_them_predi
     assert sorted(measured["main"]["models"]) == ["dark", "folder"]
     said = refused_line("measure", study, "--set", "contrast-3")
     assert "...." not in said
+
+
+def test_options_that_would_be_passed_over_are_refused_or_said(
+    study: str, corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blend = ("blend", "--preset", "fishyscapes-v2", "--smallest", "20", "--engine", "local")
+    corrupt = ("corrupt", "--corruption", "contrast", "--severities", "1")
+    for words, says in (
+        ((*corrupt, "--truth", "labels"), "give --move-labels with it"),
+        ((*corrupt, "--engine", "foo"), "engine 'foo' is not known"),
+        ((*corrupt, "--workers", "0"), "workers must be 1 or more; got 0"),
+        ((*corrupt, "--seed", "-1"), "--seed is a whole number"),
+        (("fog", "--engine", "foo"), "engine 'foo' is not known"),
+        ((*blend, "--known", "main"), "--known says where known objects are cut out of, and fishyscapes-v2 blends none"),
+        ((*blend, "--depth", str(corpus.truth)), "give --fog 0.2 with it"),
+        ((*blend, "--fog", "0", "--depth", str(corpus.truth)), "give --fog 0.2 with it"),
+        ((*blend, "--review", "--write", "x"), "leave out --write"),
+        (("blend", "--preset", "fishyscapes-v3", "--known", "mian"), "--known mian: no set of this name was collected; there is main. Did you mean 'main'?"),
+        (("holdout", "--classes", "car", "--truth", "labels"), "give --write DIR with it"),
+        ((*corrupt, "--write", str(corpus.classes)), "File exists; choose a folder"),
+    ):
+        assert says in refused_line("stress", words[0], study, *words[1:]), words
+    capsys.readouterr()
+    assert main(["stress", *corrupt[:1], study, *corrupt[1:], "--move-labels"]) == 0
+    assert "note: --move-labels has no effect: no corruption of this line moves pixels" in capsys.readouterr().out
+    for ego, says in (("99", True), ("1", False)):
+        assert main(["stress", "blend", study, *blend[1:], "--ego", ego, "--edition", f"ego{ego}"]) == 0
+        assert (f"note: --ego {ego} has no effect: no image of main shows it" in capsys.readouterr().out) is says
+
+
+def test_all_sets_that_stand_in_the_way_are_named_in_the_line_that_removes_them(study: str) -> None:
+    corrupted(study)
+    said = refused_line("stress", "corrupt", study, "--corruption", "contrast", "--severities", "1-3", "--seed", "1")
+    assert "a set 'contrast-1' and 1 more made with another seed (0); remove them first" in said
+    line = said.strip().partition("first: faultscape ")[2]
+    assert main([word.strip("'") for word in line.split()]) == 0
+    assert corrupted(study, seed=1).new == 10

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from faultscape import engine as engines
 from faultscape.arguments import place_text
 from faultscape.corpus.stress.files import void_digest, write_void
 from faultscape.corpus.stress.recipes import BlendStep
@@ -57,6 +58,7 @@ class Frame:
 def blend_images(options: BlendOptions) -> Blends | Reviewed:
     """Add the blended sets that a line asks for, and write them where it says so. Errors: OptionError, CorpusError and StudyError where that cannot be."""
     root = existing(options.study)
+    engines.check(options.engine, options.workers)
     with writing(root):
         settings, images, known = read_settings(root), read_corpus(root), read_stress(root)
         if settings.classifies:
@@ -85,6 +87,8 @@ def blend_images(options: BlendOptions) -> Blends | Reviewed:
         totals = fill_blended(root, settings, [*rows], truth, engine=options.engine, workers=options.workers)
         finish_sets(root, about)
         log(root, "stress blend", **line_of(options, base))
+    if options.how.ego is not None and not labels.ego_seen:
+        print(f"note: --ego {options.how.ego} has no effect: no image of {base.name} shows it")
     if left := labels.without:
         print(
             f"{counted(len(left), 'image')} of {base.name} {'has' if len(left) == 1 else 'have'} no label of truth {truth}, and nothing is blended into them; the first: {left[0]}"

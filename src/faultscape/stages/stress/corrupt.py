@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from faultscape import engine as engines
 from faultscape.corpus.stress.files import textures_digest
 from faultscape.corpus.stress.recipes import CorruptStep, code_of
 from faultscape.errors import OptionError
@@ -52,6 +53,7 @@ class Condition:
 def corrupt_images(options: CorruptOptions) -> Stressed:
     """Add the corrupted sets that a line asks for, and write their images where it says so. Errors: OptionError, CorpusError and StudyError where that cannot be."""
     root, wanted = existing(options.study), conditions_of(options)
+    engines.check(options.engine, options.workers)
     with writing(root):
         settings, images, known = read_settings(root), read_corpus(root), read_stress(root)
         if options.move_labels and settings.classifies:
@@ -71,6 +73,8 @@ def corrupt_images(options: CorruptOptions) -> Stressed:
             fill_moved(root, moved, truth, engine=options.engine, workers=options.workers)
         finish_sets(root, about)
         log(root, "stress corrupt", **line_of(options, base))
+    if options.move_labels and not moved:
+        print("note: --move-labels has no effect: no corruption of this line moves pixels")
     written = 0
     if options.write:
         folder = Path(options.write)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from faultscape import engine as engines
 from faultscape.corpus.stress.recipes import FogStep
 from faultscape.errors import OptionError
 from faultscape.stages.given_options import number_word
@@ -29,6 +30,7 @@ BETAS = (0.005, 0.01, 0.02)  # of Foggy Cityscapes: seen through for 600, 300 an
 def fog_images(options: FogOptions) -> Stressed:
     """Add the foggy sets that a line asks for, and write their images where it says so. Errors: OptionError and CorpusError where that cannot be."""
     root, betas = existing(options.study), options.beta or BETAS
+    engines.check(options.engine, options.workers)
     if any(not 0 < beta <= 1 for beta in betas):
         raise OptionError(
             f"--beta is an attenuation a metre, above 0 and at most 1 (0.005: seen through for 600 m); got {', '.join(map(number_word, betas))}"

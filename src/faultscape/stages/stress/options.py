@@ -37,7 +37,9 @@ class CorruptOptions:
     def __post_init__(self) -> None:
         refuse_empty(self)
         if self.seed < 0:
-            raise OptionError(f"seed is a whole number, 0 or more; got {self.seed}")
+            raise OptionError(f"--seed is a whole number, 0 or more; got {self.seed}")
+        if self.truth is not None and not self.move_labels:
+            raise OptionError("--truth says whose labels --move-labels moves; give --move-labels with it, or leave it out")
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,12 @@ class BlendOptions:
         if wrong := next((name for name, (value, least) in numbers.items() if value is not None and value < least), None):
             value, least = numbers[wrong]
             raise OptionError(f"--{wrong} is a whole number, {least} or more; got {value}")
+        if how.known is not None and self.blending != "v3":
+            raise OptionError(f"--known says where known objects are cut out of, and {self.preset} blends none; they are of fishyscapes-v3, and of fs-static with --version v3")
+        if how.depth is not None and not (how.fog if how.fog is not None else self.preset == FS_STATIC):
+            raise OptionError("--depth is of the fog, and no image of this line is foggy; give --fog 0.2 with it, or leave it out")
+        if self.review and self.write:
+            raise OptionError("--review only writes the contact sheet; leave out --write, and give it once the objects are chosen")
         if self.overlay_only and not self.write:
             raise OptionError("--overlay-only says what --write writes; give --write DIR with it")
 
@@ -169,6 +177,8 @@ class HoldoutOptions:
 
     def __post_init__(self) -> None:
         refuse_empty(self)
+        if self.truth is not None and not self.write:
+            raise OptionError("--truth says whose labels --write writes; give --write DIR with it, or leave it out")
 
 
 @dataclass(frozen=True)

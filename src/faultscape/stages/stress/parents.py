@@ -94,14 +94,20 @@ def set_inputs(base: Base, labels: str = "", parameters: Held | None = None) -> 
 
 def refuse_others(study: str, known: dict[str, StressSet], about: dict[str, StressSet]) -> None:
     """OptionError where a set of the same name was made in another way: its results would be taken for those of the new one."""
+    differ: dict[str, list[str]] = {}
     for name, one in about.items():
         before = known[name].parameters if name in known else one.parameters
-        differ = [key for key in {**before, **one.parameters} if key not in _FREE and before.get(key) != one.parameters.get(key)]
-        if differ:
-            raise OptionError(
-                f"the study has a set {name!r} made with another {' and '.join(word.replace('_', ' ') for word in differ)} ({', '.join(str(before.get(key, 'none')) for key in differ)}); "
-                f"remove it first: faultscape collect {study} --remove '{name}/*'"
-            )
+        if keys := [key for key in {**before, **one.parameters} if key not in _FREE and before.get(key) != one.parameters.get(key)]:
+            differ[name] = keys
+    if differ:
+        name, keys = next(iter(differ.items()))
+        others = f" and {len(differ) - 1} more" if len(differ) > 1 else ""
+        remove = " ".join(f"--remove '{one}/*'" for one in differ)
+        held = ", ".join(str(known[name].parameters.get(key, "none")) for key in keys)
+        raise OptionError(
+            f"the study has a set {name!r}{others} made with another {' and '.join(word.replace('_', ' ') for word in keys)} ({held}); remove {'them' if others else 'it'} first: "
+            f"faultscape collect {shlex.quote(study)} {remove}"
+        )
 
 
 def line_of(options: Any, base: Base) -> Held:

@@ -32,6 +32,7 @@ class BaseLabels:
         self._folder, self._places = label_maps.truth(root, truth), table(settings.class_list)
         self._void, self._ego = len(settings.classes.ids), ego
         self._root, self._base = root, base
+        self.ego_seen = False  # in any image that was asked for
         self._names = settings.classes.names
         parts = read_manifest(self._folder)
         held = {
@@ -68,10 +69,13 @@ class BaseLabels:
         if self._ego is None:
             return self._of_layout(image)
         if Path(self._ego).is_file():
-            return nearest(self._mask, (image.width, image.height)) > 0
-        if self._ego in self._names:
-            return self.places(image) == self._names.index(self._ego)
-        return self.own(image) == int(self._ego)
+            mask = nearest(self._mask, (image.width, image.height)) > 0
+        elif self._ego in self._names:
+            mask = self.places(image) == self._names.index(self._ego)
+        else:
+            mask = self.own(image) == int(self._ego)
+        self.ego_seen |= bool(mask.any())
+        return mask
 
     def _of_layout(self, image: Image) -> np.ndarray | None:
         """Return where the data set itself says that the ego vehicle is."""

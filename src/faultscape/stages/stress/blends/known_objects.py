@@ -15,7 +15,7 @@ import numpy as np
 
 from faultscape.classes.class_lists import table
 from faultscape.corpus.photos import read_photo
-from faultscape.errors import CorpusError, ImageError, OptionError, counted
+from faultscape.errors import CorpusError, ImageError, OptionError, closest, counted
 from faultscape.maps import runs
 from faultscape.maps.resize import nearest
 from faultscape.progress import progress
@@ -39,6 +39,9 @@ def known_objects(root: Path, settings: Settings, images: Sequence[Image], optio
         for image in images
         if not image.parent and (image.set == options.how.known if options.how.known else image.role == "train")
     ]
+    collected = list(dict.fromkeys(image.set for image in images if not image.parent))
+    if options.how.known is not None and options.how.known not in collected:
+        raise CorpusError(f"--known {options.how.known}: no set of this name was collected; there {'is' if len(collected) == 1 else 'are'} {', '.join(collected)}.{closest(options.how.known, collected)}")
     if not names:
         raise OptionError(
             f"fishyscapes-v3 blends known objects ({', '.join(KNOWN)}), and the study has no such class; give some in objects.csv with use known"
