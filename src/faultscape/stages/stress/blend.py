@@ -73,7 +73,7 @@ def blend_images(options: BlendOptions) -> Blends | Reviewed:
                 f"--set {base.name}: was made by `faultscape stress` itself; blend into the set that it was made of, {known.sets[base.name].of}"
             )
         truth = evidence.choose_truth(root, options.truth)
-        labels = BaseLabels(root, settings, base, truth, options.how.ego)
+        labels = BaseLabels(root, settings, base, truth, options.blending.ego)
         names = _set_names(options, base)
         objects = find_objects(root, settings, images, options, truth, {name: known.sets[name] for name in names.values() if name in known.sets})
         if options.review:
@@ -87,8 +87,8 @@ def blend_images(options: BlendOptions) -> Blends | Reviewed:
         totals = fill_blended(root, settings, [*rows], truth, engine=options.engine, workers=options.workers)
         finish_sets(root, about)
         log(root, "stress blend", **line_of(options, base))
-    if options.how.ego is not None and not labels.ego_seen:
-        print(f"note: --ego {options.how.ego} has no effect: no image of {base.name} shows it")
+    if options.blending.ego is not None and not labels.ego_seen:
+        print(f"note: --ego {options.blending.ego} has no effect: no image of {base.name} shows it")
     if left := labels.without:
         print(
             f"{counted(len(left), 'image')} of {base.name} {'has' if len(left) == 1 else 'have'} no label of truth {truth}, and nothing is blended into them; the first: {left[0]}"
@@ -107,7 +107,7 @@ def blend_images(options: BlendOptions) -> Blends | Reviewed:
 
 def _set_names(options: BlendOptions, base: Base) -> dict[str, str]:
     """Return {split: name of its set}; a preset without splits has one, ''."""
-    name = options.preset if options.preset != FS_STATIC else f"{FS_STATIC}-{options.blending}"
+    name = options.preset if options.preset != FS_STATIC else f"{FS_STATIC}-{options.blending_version}"
     edition = f"-{options.edition}" if options.edition else ""
     if options.preset == FS_STATIC:
         return {split: base.set_name(f"{name}{edition}-{split}") for split in ("validation", "test")}
@@ -123,7 +123,7 @@ def _frames(options: BlendOptions, labels: BaseLabels, objects: Objects, names: 
         test = TEST_FRAMES if options.frames is None else options.frames
         frames = static_frames(
             [*by_key], objects.cutouts, seed=options.seed, validation=VALIDATION_FRAMES if options.frames is None else max(1, options.frames // 10), test=test,
-            objects_per_frame=options.how.objects_per_frame,
+            objects_per_frame=options.blending.objects_per_frame,
         )  # fmt: skip
         return [
             Frame(by_key[one.base], names[one.split], one.draw, (*(held[digest] for digest in one.objects), *known))
@@ -142,15 +142,15 @@ def _planned(
 ) -> dict[str, list[Image]]:
     """Return the rows of all frames, each with its plan, by set."""
     rows: dict[str, list[Image]] = {}
-    fog = options.how.fog if options.how.fog is not None else _FOG if options.preset == FS_STATIC else 0.0
-    depth = depth_files(root, place_text(options.how.depth, "depth"), base) if fog else {}
-    preset, folder = cast("BlendPreset", f"fishyscapes-{options.blending}"), root / FOLDER
+    fog = options.blending.fog if options.blending.fog is not None else _FOG if options.preset == FS_STATIC else 0.0
+    depth = depth_files(root, place_text(options.blending.depth, "depth"), base) if fog else {}
+    preset, folder = cast("BlendPreset", f"fishyscapes-{options.blending_version}"), root / FOLDER
     order = {image.id: place for place, image in enumerate(labels.images)}
     with progress("plan", len(frames)) as tick:
         for frame in sorted(frames, key=lambda frame: (order[frame.base.id], frame.draw)):
             image = frame.base
             plan = plan_blend(
-                (image.height, image.width), frame.cutouts, preset, seed=options.seed, key=image.key, draw=frame.draw, objects_per_frame=options.how.objects_per_frame,
+                (image.height, image.width), frame.cutouts, preset, seed=options.seed, key=image.key, draw=frame.draw, objects_per_frame=options.blending.objects_per_frame,
                 forbidden=labels.forbidden(image), fog_chance=fog,
             )  # fmt: skip
             void, step_depth = "", ("", "")
@@ -171,9 +171,9 @@ def _planned(
 
 def _about(root: Path, options: BlendOptions, base: Base, objects: Objects, truth: str) -> StressSet:
     parameters: Held = {
-        "preset": options.preset, "blending": options.blending, "seed": options.seed, "objects_per_frame": options.how.objects_per_frame, "objects": [*objects.digests],
-        **({"edition": options.edition} if options.edition else {}), **({"frames": options.frames} if options.frames else {}), **({"ego": options.how.ego} if options.how.ego else {}),
-        **({"fog": options.how.fog} if options.how.fog is not None else {}),
+        "preset": options.preset, "blending": options.blending_version, "seed": options.seed, "objects_per_frame": options.blending.objects_per_frame, "objects": [*objects.digests],
+        **({"edition": options.edition} if options.edition else {}), **({"frames": options.frames} if options.frames else {}), **({"ego": options.blending.ego} if options.blending.ego else {}),
+        **({"fog": options.blending.fog} if options.blending.fog is not None else {}),
     }  # fmt: skip
     line = line_of(options, base)
     return StressSet(

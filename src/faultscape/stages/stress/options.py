@@ -93,11 +93,11 @@ class BlendOptions:
     overlay_only: bool = False
     engine: str = "processes"
     workers: int | None = None
-    how: Blending = Blending()
+    blending: Blending = Blending()
 
     def __post_init__(self) -> None:
         refuse_empty(self)
-        how = self.how
+        how = self.blending
         if self.preset not in PRESETS:
             raise OptionError(f"--preset {self.preset!r} is not known; use {', '.join(PRESETS)}.{closest(self.preset, PRESETS)}")
         if how.version is not None and (self.preset != FS_STATIC or how.version not in VERSIONS):
@@ -115,7 +115,7 @@ class BlendOptions:
         if wrong := next((name for name, (value, least) in numbers.items() if value is not None and value < least), None):
             value, least = numbers[wrong]
             raise OptionError(f"--{wrong} is a whole number, {least} or more; got {value}")
-        if how.known is not None and self.blending != "v3":
+        if how.known is not None and self.blending_version != "v3":
             raise OptionError(f"--known says where known objects are cut out of, and {self.preset} blends none; they are of fishyscapes-v3, and of fs-static with --version v3")
         if how.depth is not None and not (how.fog if how.fog is not None else self.preset == FS_STATIC):
             raise OptionError("--depth is of the fog, and no image of this line is foggy; give --fog 0.2 with it, or leave it out")
@@ -125,9 +125,9 @@ class BlendOptions:
             raise OptionError("--overlay-only says what --write writes; give --write DIR with it")
 
     @property
-    def blending(self) -> str:
+    def blending_version(self) -> str:
         """The version of the blending: v1, v2 or v3."""
-        return self.how.version or ("v2" if self.preset == FS_STATIC else self.preset.rpartition("-")[2])
+        return self.blending.version or ("v2" if self.preset == FS_STATIC else self.preset.rpartition("-")[2])
 
 
 @dataclass(frozen=True)

@@ -37,11 +37,11 @@ def known_objects(root: Path, settings: Settings, images: Sequence[Image], optio
     training = [
         image
         for image in images
-        if not image.parent and (image.set == options.how.known if options.how.known else image.role == "train")
+        if not image.parent and (image.set == options.blending.known if options.blending.known else image.role == "train")
     ]
     collected = list(dict.fromkeys(image.set for image in images if not image.parent))
-    if options.how.known is not None and options.how.known not in collected:
-        raise CorpusError(f"--known {options.how.known}: no set of this name was collected; there {'is' if len(collected) == 1 else 'are'} {', '.join(collected)}.{closest(options.how.known, collected)}")
+    if options.blending.known is not None and options.blending.known not in collected:
+        raise CorpusError(f"--known {options.blending.known}: no set of this name was collected; there {'is' if len(collected) == 1 else 'are'} {', '.join(collected)}.{closest(options.blending.known, collected)}")
     if not names:
         raise OptionError(
             f"fishyscapes-v3 blends known objects ({', '.join(KNOWN)}), and the study has no such class; give some in objects.csv with use known"
@@ -67,11 +67,11 @@ def known_objects(root: Path, settings: Settings, images: Sequence[Image], optio
             labels, of_labels = nearest(places[runs.decode(code)], size), names
             if (numbered := instances(image.shard).get(image.id)) is not None:
                 labels, of_labels = of_instances(nearest(runs.decode(numbered), size), labels, names)
-            cut = connected_cutouts(photo, labels, of_labels, image.id, smallest=options.how.smallest)
-            found += usable_cutouts(cut, options.how.smallest)[0]
+            cut = connected_cutouts(photo, labels, of_labels, image.id, smallest=options.blending.smallest)
+            found += usable_cutouts(cut, options.blending.smallest)[0]
     if not found:
         raise CorpusError(
-            f"no known object of {options.how.smallest} pixels or more in {counted(len(training), 'training image')} with labels of truth {truth}; lower --smallest, or give objects.csv with use known"
+            f"no known object of {options.blending.smallest} pixels or more in {counted(len(training), 'training image')} with labels of truth {truth}; lower --smallest, or give objects.csv with use known"
         )
     return found[:MOST]
 

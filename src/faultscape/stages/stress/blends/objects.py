@@ -57,7 +57,7 @@ def find_objects(
         folder = str((root / FOLDER).absolute())
         found = Objects(tuple(read_object(folder, str(digest)) for digest in (stored if isinstance(stored, list) else [])))
         _refuse_switched_off(options, found, [*made])
-        if differ := [word for word in ("smallest", "known") if (given := getattr(options.how, word)) != getattr(Blending(), word) and given != held.line.get(word)]:
+        if differ := [word for word in ("smallest", "known") if (given := getattr(options.blending, word)) != getattr(Blending(), word) and given != held.line.get(word)]:
             print(f"--{differ[0]} chooses objects, and the set was made before and keeps its own: give --edition NAME for a set of others")
         if options.objects and set(_anomalies(options)) - set(found.digests):
             print(
@@ -65,17 +65,17 @@ def find_objects(
             )
         return found
     if options.objects:
-        folder = read_cutouts(options.objects, smallest=options.how.smallest)
+        folder = read_cutouts(options.objects, smallest=options.blending.smallest)
         cutouts = list(folder.cutouts)
     else:
         cutouts = drawn_cutouts()
-    off = switched_off(os.fspath(options.how.without)) if options.how.without else set()
+    off = switched_off(os.fspath(options.blending.without)) if options.blending.without else set()
     if unknown := sorted(off - {cutout.digest for cutout in cutouts}):
         raise OptionError(
-            f"--without {options.how.without}: {counted(len(unknown), 'object')} of it {'is' if len(unknown) == 1 else 'are'} not among these; the first: {unknown[0]}"
+            f"--without {options.blending.without}: {counted(len(unknown), 'object')} of it {'is' if len(unknown) == 1 else 'are'} not among these; the first: {unknown[0]}"
         )
     cutouts = [cutout for cutout in cutouts if cutout.digest not in off]
-    if options.blending == "v3":
+    if options.blending_version == "v3":
         known = [cutout for cutout in cutouts if cutout.use == "known"] or known_objects(root, settings, images, options, truth)
         cutouts = [cutout for cutout in cutouts if cutout.use != "known"] + known
     if not cutouts:
@@ -85,12 +85,12 @@ def find_objects(
 
 def _refuse_switched_off(options: BlendOptions, found: Objects, sets: Sequence[str]) -> None:
     """OptionError where a set that was made before has objects that a line switches off: they would stay, and be taken for left out."""
-    if options.how.without is None or options.review:
+    if options.blending.without is None or options.review:
         return
-    if kept := switched_off(os.fspath(options.how.without)) & {*found.digests}:
+    if kept := switched_off(os.fspath(options.blending.without)) & {*found.digests}:
         remove = " ".join(["faultscape collect", shlex.quote(options.study), *(f"--remove '{name}/*'" for name in sets)])
         raise OptionError(
-            f"--without {options.how.without}: {counted(len(kept), 'object')} of it {'is' if len(kept) == 1 else 'are'} in the set, which was made before and keeps its objects: "
+            f"--without {options.blending.without}: {counted(len(kept), 'object')} of it {'is' if len(kept) == 1 else 'are'} in the set, which was made before and keeps its objects: "
             f"give --edition NAME for a set without them, or remove this one first: {remove}"
         )
 
@@ -121,7 +121,7 @@ def switched_off(file: str) -> set[str]:
 
 def _anomalies(options: BlendOptions) -> list[str]:
     return [
-        cutout.digest for cutout in read_cutouts(str(options.objects), smallest=options.how.smallest, say=lambda _: None).cutouts
+        cutout.digest for cutout in read_cutouts(str(options.objects), smallest=options.blending.smallest, say=lambda _: None).cutouts
     ]
 
 
