@@ -32,10 +32,11 @@ def find(kind: str, name: str, built_in: Mapping[str, Found], *, of: type | None
     path, colon, attribute = name.rpartition(":")
     if colon and path.endswith(".py"):
         return _load(kind, Path(path), attribute, of)
+    own = "file.py:function" if of is None else "file.py:NAME"
     if not built_in:
-        raise OptionError(f"{kind} {name!r} is not known; give one of your own as file.py:function")
+        raise OptionError(f"{kind} {name!r} is not known; give one of your own as {own}")
     known = sorted(built_in)
-    raise OptionError(f"{kind} {name!r} is not known; known are {', '.join(known)}, or file.py:function.{closest(name, known)}")
+    raise OptionError(f"{kind} {name!r} is not known; known are {', '.join(known)}, or {own}.{closest(name, known)}")
 
 
 def load(kind: str, name: str) -> Any:

@@ -194,3 +194,8 @@ def test_all_sets_that_stand_in_the_way_are_named_in_the_line_that_removes_them(
 def test_a_group_of_options_is_called_as_python_gives_it(study: str) -> None:
     with refused(says=r"^blending= takes fs\.Blending\("):
         fs.stress.blend(study, preset="fishyscapes-v2", blending={"ego": "car"})  # type: ignore[arg-type]
+
+
+def test_an_entry_of_ones_own_is_asked_for_by_its_name_in_a_file(study: str) -> None:
+    for words in (("stress", "corrupt", study, "--corruption", "mine.py"), ("collect", f"{study}2", "x", "--layout", "mine", "--split", "s")):
+        assert "or file.py:NAME." in refused_line(*words)
