@@ -128,7 +128,7 @@ def test_a_study_measures_anew_with_ones_own_metric_and_notices_that_its_file_ch
     ("metric", "words"),
     [
         ("own.py:absent", "holds no Metric called 'absent'"),
-        ("nope", "metric 'nope' is not known; give one of your own as file.py:function"),
+        ("nope", "metric 'nope' is not known; give one of your own as file.py:NAME"),
         ("own.py:broken", "gave an array of shape (3,)"),
         ("own.py:writer", "metric writer: ValueError: assignment destination is read-only"),
         (
@@ -140,7 +140,7 @@ def test_a_study_measures_anew_with_ones_own_metric_and_notices_that_its_file_ch
         ("own.py:over", "metric over: gave 3 / 2; its values are NaN or finite numbers from 0 to 1"),
         ("own.py:odd", "metric odd: gave 1 / 0; its values are NaN or finite numbers from 0 to 2"),
         ("own.py:leaver", "metric leaver: SystemExit: 3"),
-        ("miou2", "file.py:function"),
+        ("miou2", "file.py:NAME"),
         (
             "own.py:calibrated",
             "'calibrated' counts nothing of its own; a metric of your own is of label maps of classes (not of regions given as ids, or cali",

@@ -199,3 +199,16 @@ def test_a_group_of_options_is_called_as_python_gives_it(study: str) -> None:
 def test_an_entry_of_ones_own_is_asked_for_by_its_name_in_a_file(study: str) -> None:
     for words in (("stress", "corrupt", study, "--corruption", "mine.py"), ("collect", f"{study}2", "x", "--layout", "mine", "--split", "s")):
         assert "or file.py:NAME." in refused_line(*words)
+
+
+def test_images_are_not_written_into_the_study_nor_left_among_those_of_another_line(
+    study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for kind, *words in (("corrupt",), ("fog",), ("blend", "--preset", "fishyscapes-v2"), ("holdout", "--classes", "car")):
+        assert "lies in the study" in refused_line("stress", kind, study, *words, "--write", f"{study}/stress")
+    blended(study, frames=7, write=str(tmp_path / "out"))
+    assert "earlier line" not in capsys.readouterr().out
+    blended(study, frames=5, write=str(tmp_path / "out"))
+    said = capsys.readouterr().out
+    assert f"{tmp_path}/out/fishyscapes-v2: 4 files of an earlier line are of no image of the set" in said
+    assert "-draw1.png the first)" in said

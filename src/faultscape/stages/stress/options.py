@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from faultscape.arguments import Place
 from faultscape.choices import Role
@@ -14,6 +15,12 @@ RUNNING = ("study", "write", "engine", "workers", "overlay_only", "review")  # o
 FS_STATIC, VERSIONS = "fs-static", ("v1", "v2", "v3")
 PRESETS = ("fishyscapes-v1", "fishyscapes-v2", "fishyscapes-v3", FS_STATIC)
 _MOST = 5
+
+
+def refuse_within(study: str, write: str | None) -> None:
+    """OptionError for a folder to write to that lies in the study: its own files would be among those of a person, or in their place."""
+    if write and Path(write).resolve().is_relative_to(Path(study).resolve()):
+        raise OptionError(f"--write {write}: lies in the study, whose files are its own; give a folder beside it")
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,7 @@ class CorruptOptions:
 
     def __post_init__(self) -> None:
         refuse_empty(self)
+        refuse_within(self.study, self.write)
         if self.seed < 0:
             raise OptionError(f"--seed is a whole number, 0 or more; got {self.seed}")
         if self.truth is not None and not self.move_labels:
@@ -97,6 +105,7 @@ class BlendOptions:
 
     def __post_init__(self) -> None:
         refuse_empty(self)
+        refuse_within(self.study, self.write)
         how = self.blending
         if self.preset not in PRESETS:
             raise OptionError(f"--preset {self.preset!r} is not known; use {', '.join(PRESETS)}.{closest(self.preset, PRESETS)}")
@@ -146,6 +155,7 @@ class FogOptions:
 
     def __post_init__(self) -> None:
         refuse_empty(self)
+        refuse_within(self.study, self.write)
 
 
 def severities_of(text: str) -> tuple[int, ...]:
@@ -177,6 +187,7 @@ class HoldoutOptions:
 
     def __post_init__(self) -> None:
         refuse_empty(self)
+        refuse_within(self.study, self.write)
         if self.truth is not None and not self.write:
             raise OptionError("--truth says whose labels --write writes; give --write DIR with it, or leave it out")
 

@@ -65,11 +65,20 @@ def write_shared(root: Path, folder: Path, sets: Sequence[str], *, overlay_only:
         failures += made.failures
     for name in sets:
         put(folder / name / "manifest.csv", (labels_folder(root, name) / "manifest.csv").read_bytes())
+        _say_others(folder / name, {image.id.removeprefix(f"{name}/") for image in images if image.set == name})
     if failures:
         raise ImageError(
             f"{counted(len(failures), 'image')} of {len(images)} could not be made; the first: {failures[0][0]}: {failures[0][1]}"
         )
     return written
+
+
+def _say_others(folder: Path, names: set[str]) -> None:
+    """Say how many files of an earlier line lie in a folder, of images that the set has no more: whoever takes the folder would take them too."""
+    found = [path for kind in ("images", "overlays", "labels") for path in sorted((folder / kind).rglob("*")) if path.is_file()]
+    others = [path for path in found if path.relative_to(folder).with_suffix("").as_posix().partition("/")[2] not in names]
+    if others:
+        print(f"{folder}: {counted(len(others), 'file')} of an earlier line {'is' if len(others) == 1 else 'are'} of no image of the set; manifest.csv names those that are, delete the others ({others[0].relative_to(folder)} the first)")
 
 
 @task(ShareJob)
