@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,14 +44,12 @@ def cutouts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def corrupted(study: str, **more: object) -> object:
+def corrupted(study: str, **more: Any) -> Any:
     return fs.stress.corrupt(study, **{"corruption": ["contrast"], "severities": "1,2", "engine": "local", **more})
 
 
-def blended(study: str, **more: object) -> object:
-    return fs.stress.blend(
-        study, **{"preset": "fishyscapes-v2", "engine": "local", "blending": fs.Blending(smallest=20), **more}
-    )
+def blended(study: str, **more: Any) -> Any:
+    return fs.stress.blend(study, **{"preset": "fishyscapes-v2", "engine": "local", "blending": fs.Blending(smallest=20), **more})
 
 
 def test_a_damaged_sets_json_is_deleted_and_the_same_lines_bring_it_back(study: str) -> None:
@@ -74,7 +73,19 @@ def test_objects_that_a_set_has_are_not_switched_off_in_silence(
     about = json.loads((Path(study) / "sets.json").read_text())["sets"]["fishyscapes-v2"]
     digests = about["parameters"]["objects"]
     (tmp_path / "off.csv").write_text(f"object\n{digests[0]}\n")
-    line = ("stress", "blend", study, "--preset", "fishyscapes-v2", "--objects", str(cutouts), "--smallest", "20", "--engine", "local")
+    line = (
+        "stress",
+        "blend",
+        study,
+        "--preset",
+        "fishyscapes-v2",
+        "--objects",
+        str(cutouts),
+        "--smallest",
+        "20",
+        "--engine",
+        "local",
+    )
     without = ("--without", str(tmp_path / "off.csv"))
     said = refused_line(*line, *without)
     assert "1 object of it is in the set, which was made before" in said
@@ -88,7 +99,10 @@ def test_objects_that_a_set_has_are_not_switched_off_in_silence(
     capsys.readouterr()
     assert main(["stress", "blend", study, "--preset", "fishyscapes-v2", "--smallest", "5000", "--engine", "local"]) == 0
     assert "--smallest chooses objects, and the set was made before and keeps its own" in capsys.readouterr().out
-    for file, said in (("none.csv", "No such file or directory; expected switched-off.csv"), ("bad.csv", "expected a column object")):
+    for file, said in (
+        ("none.csv", "No such file or directory; expected switched-off.csv"),
+        ("bad.csv", "expected a column object"),
+    ):
         (tmp_path / "bad.csv").write_text("thing\n1\n")
         assert said in refused_line(*line, "--edition", "3", "--without", str(tmp_path / file))
 
@@ -105,7 +119,9 @@ def test_maps_of_labels_are_not_taken_for_depth(study: str, corpus: made.Corpus,
     assert states(study).get("stress") is None
 
 
-def test_what_is_made_is_told_in_whole_numbers_and_without_zeros(study: str, cutouts: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_made_is_told_in_whole_numbers_and_without_zeros(
+    study: str, cutouts: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     found = blended(study, objects=str(cutouts), frames=7)
     anomalous, known, _ = found.pixels["fishyscapes-v2"]
     assert f"{anomalous:,} anomalous and {known:,} known pixels" in repr(found)
@@ -155,7 +171,7 @@ def test_a_model_without_maps_of_a_set_is_left_out_and_where_all_lack_them_predi
 
 
 def test_options_that_would_be_passed_over_are_refused_or_said(
-    study: str, corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    study: str, corpus: made.Corpus, capsys: pytest.CaptureFixture[str]
 ) -> None:
     blend = ("blend", "--preset", "fishyscapes-v2", "--smallest", "20", "--engine", "local")
     corrupt = ("corrupt", "--corruption", "contrast", "--severities", "1")
@@ -169,7 +185,10 @@ def test_options_that_would_be_passed_over_are_refused_or_said(
         ((*blend, "--depth", str(corpus.truth)), "give --fog 0.2 with it"),
         ((*blend, "--fog", "0", "--depth", str(corpus.truth)), "give --fog 0.2 with it"),
         ((*blend, "--review", "--write", "x"), "leave out --write"),
-        (("blend", "--preset", "fishyscapes-v3", "--known", "mian"), "--known mian: no set of this name was collected; there is main. Did you mean 'main'?"),
+        (
+            ("blend", "--preset", "fishyscapes-v3", "--known", "mian"),
+            "--known mian: no set of this name was collected; there is main. Did you mean 'main'?",
+        ),
         (("holdout", "--classes", "car", "--truth", "labels"), "give --write DIR with it"),
         ((*corrupt, "--write", str(corpus.classes)), "File exists; choose a folder"),
     ):
@@ -197,7 +216,10 @@ def test_a_group_of_options_is_called_as_python_gives_it(study: str) -> None:
 
 
 def test_an_entry_of_ones_own_is_asked_for_by_its_name_in_a_file(study: str) -> None:
-    for words in (("stress", "corrupt", study, "--corruption", "mine.py"), ("collect", f"{study}2", "x", "--layout", "mine", "--split", "s")):
+    for words in (
+        ("stress", "corrupt", study, "--corruption", "mine.py"),
+        ("collect", f"{study}2", "x", "--layout", "mine", "--split", "s"),
+    ):
         assert "or file.py:NAME." in refused_line(*words)
 
 

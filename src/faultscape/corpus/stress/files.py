@@ -105,7 +105,9 @@ def read_depth(path: str, digest: str, shape: tuple[int, ...]) -> np.ndarray:
             with decoding(path, ImageError):
                 picture = open_picture(data, path, ImageError)
                 if not picture.mode.startswith("I"):  # a map of labels, or a view in colours, would be taken for some metres
-                    raise ImageError(f"{path}: has no 16 bits; expected depth as a 16-bit grey PNG of metres times {_PER_METRE} (0: unknown), or .npy of metres")
+                    raise ImageError(
+                        f"{path}: has no 16 bits; expected depth as a 16-bit grey PNG of metres times {_PER_METRE} (0: unknown), or .npy of metres"
+                    )
                 depth = np.asarray(picture) / _PER_METRE
         depth = np.asarray(depth, np.float32)
     except (ValueError, TypeError, EOFError, MemoryError) as error:

@@ -18,11 +18,11 @@ from faultscape.stages.collect.options import CollectOptions
 from faultscape.study import settings as toml
 from faultscape.study.part_folders import claim, held
 from faultscape.study.settings import Settings
-from faultscape.study.tables.stress_sets import rename_held_classes
 from faultscape.study.tables import selections
 from faultscape.study.tables.answers import Answers
 from faultscape.study.tables.corpus import Image
 from faultscape.study.tables.label_maps import truths
+from faultscape.study.tables.stress_sets import rename_held_classes
 
 _TABLES = (".npz", ".npy", ".tsv", ".tsv.gz", ".csv.gz")
 

@@ -209,7 +209,9 @@ def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataS
         raise ModelError(f"{root}: the study has no model; add one with `faultscape predict {root} NAME=SOURCE`")
     absent = _absent(root, models, ids, spans) if set_ else ()
     if len(absent) == len(models):
-        raise ModelError(f"--set {set_}: no model has a map of it yet; `faultscape status {shlex.quote(str(root))}` names the line of predict, and a folder of maps needs SET/ID.png")
+        raise ModelError(
+            f"--set {set_}: no model has a map of it yet; `faultscape status {shlex.quote(str(root))}` names the line of predict, and a folder of maps needs SET/ID.png"
+        )
     models = {name: source for name, source in models.items() if name not in absent}
     own = set_ if places.folder != label_maps.truth(root, truth) else ""
     of_truth = Source(truth, {}, study=str(root), kind="truth", name=truth, set=places.folder.name if own else "")

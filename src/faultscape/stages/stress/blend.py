@@ -75,7 +75,9 @@ def blend_images(options: BlendOptions) -> Blends | Reviewed:
         truth = evidence.choose_truth(root, options.truth)
         labels = BaseLabels(root, settings, base, truth, options.blending.ego)
         names = _set_names(options, base)
-        objects = find_objects(root, settings, images, options, truth, {name: known.sets[name] for name in names.values() if name in known.sets})
+        objects = find_objects(
+            root, settings, images, options, truth, {name: known.sets[name] for name in names.values() if name in known.sets}
+        )
         if options.review:
             return Reviewed(options.study, *write_review(root, objects))
         about = {name: _about(root, options, base, objects, truth) for name in names.values()}

@@ -125,11 +125,17 @@ class BlendOptions:
             value, least = numbers[wrong]
             raise OptionError(f"--{wrong} is a whole number, {least} or more; got {value}")
         if how.known is not None and self.blending_version != "v3":
-            raise OptionError(f"--known says where known objects are cut out of, and {self.preset} blends none; they are of fishyscapes-v3, and of fs-static with --version v3")
+            raise OptionError(
+                f"--known says where known objects are cut out of, and {self.preset} blends none; they are of fishyscapes-v3, and of fs-static with --version v3"
+            )
         if how.depth is not None and not (how.fog if how.fog is not None else self.preset == FS_STATIC):
-            raise OptionError("--depth is of the fog, and no image of this line is foggy; give --fog 0.2 with it, or leave it out")
+            raise OptionError(
+                "--depth is of the fog, and no image of this line is foggy; give --fog 0.2 with it, or leave it out"
+            )
         if self.review and self.write:
-            raise OptionError("--review only writes the contact sheet; leave out --write, and give it once the objects are chosen")
+            raise OptionError(
+                "--review only writes the contact sheet; leave out --write, and give it once the objects are chosen"
+            )
         if self.overlay_only and not self.write:
             raise OptionError("--overlay-only says what --write writes; give --write DIR with it")
 

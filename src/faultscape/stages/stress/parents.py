@@ -66,7 +66,9 @@ def find_base(study: str, images: Sequence[Image], known: StressSets, asked: str
             raise OptionError(f"the study has several sets ({', '.join(clean)}); say which images to stress with --set NAME")
         asked = clean[0]
     if asked in made and asked not in known.sets:
-        raise CorpusError(f"--set {asked}: sets.json says no more what made it; run the line of `faultscape stress` that made it again, or remove it: faultscape collect {shlex.quote(study)} --remove {shlex.quote(f'{asked}/*')}")
+        raise CorpusError(
+            f"--set {asked}: sets.json says no more what made it; run the line of `faultscape stress` that made it again, or remove it: faultscape collect {shlex.quote(study)} --remove {shlex.quote(f'{asked}/*')}"
+        )
     mine = tuple(image for image in images if image.set == asked)
     if without := next((image for image in mine if not image.source), None):
         raise CorpusError(
@@ -97,7 +99,9 @@ def refuse_others(study: str, known: dict[str, StressSet], about: dict[str, Stre
     differ: dict[str, list[str]] = {}
     for name, one in about.items():
         before = known[name].parameters if name in known else one.parameters
-        if keys := [key for key in {**before, **one.parameters} if key not in _FREE and before.get(key) != one.parameters.get(key)]:
+        if keys := [
+            key for key in {**before, **one.parameters} if key not in _FREE and before.get(key) != one.parameters.get(key)
+        ]:
             differ[name] = keys
     if differ:
         name, keys = next(iter(differ.items()))

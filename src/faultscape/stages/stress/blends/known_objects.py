@@ -41,7 +41,9 @@ def known_objects(root: Path, settings: Settings, images: Sequence[Image], optio
     ]
     collected = list(dict.fromkeys(image.set for image in images if not image.parent))
     if options.blending.known is not None and options.blending.known not in collected:
-        raise CorpusError(f"--known {options.blending.known}: no set of this name was collected; there {'is' if len(collected) == 1 else 'are'} {', '.join(collected)}.{closest(options.blending.known, collected)}")
+        raise CorpusError(
+            f"--known {options.blending.known}: no set of this name was collected; there {'is' if len(collected) == 1 else 'are'} {', '.join(collected)}.{closest(options.blending.known, collected)}"
+        )
     if not names:
         raise OptionError(
             f"fishyscapes-v3 blends known objects ({', '.join(KNOWN)}), and the study has no such class; give some in objects.csv with use known"

@@ -57,8 +57,14 @@ def find_objects(
         folder = str((root / FOLDER).absolute())
         found = Objects(tuple(read_object(folder, str(digest)) for digest in (stored if isinstance(stored, list) else [])))
         _refuse_switched_off(options, found, [*made])
-        if differ := [word for word in ("smallest", "known") if (given := getattr(options.blending, word)) != getattr(Blending(), word) and given != held.line.get(word)]:
-            print(f"--{differ[0]} chooses objects, and the set was made before and keeps its own: give --edition NAME for a set of others")
+        if differ := [
+            word
+            for word in ("smallest", "known")
+            if (given := getattr(options.blending, word)) != getattr(Blending(), word) and given != held.line.get(word)
+        ]:
+            print(
+                f"--{differ[0]} chooses objects, and the set was made before and keeps its own: give --edition NAME for a set of others"
+            )
         if options.objects and set(_anomalies(options)) - set(found.digests):
             print(
                 f"{options.objects} holds objects that the set was not made of; it keeps its own: give --edition NAME for a set of them"
@@ -111,9 +117,13 @@ def switched_off(file: str) -> set[str]:
         with Path(file).open(encoding="utf-8-sig", newline="") as lines:
             rows = list(csv.DictReader(lines))
     except OSError as error:
-        raise OptionError(f"--without {file}: {error.strerror}; expected switched-off.csv, as the contact sheet of --review saves it") from None
+        raise OptionError(
+            f"--without {file}: {error.strerror}; expected switched-off.csv, as the contact sheet of --review saves it"
+        ) from None
     except (UnicodeDecodeError, csv.Error) as error:
-        raise OptionError(f"--without {file}: is no CSV file ({error}); expected switched-off.csv, as the contact sheet of --review saves it") from None
+        raise OptionError(
+            f"--without {file}: is no CSV file ({error}); expected switched-off.csv, as the contact sheet of --review saves it"
+        ) from None
     if rows and "object" not in rows[0]:
         raise OptionError(f"--without {file}: expected a column object, as the contact sheet of --review saves it")
     return {str(row["object"]).strip() for row in rows if row.get("object")}
@@ -121,7 +131,8 @@ def switched_off(file: str) -> set[str]:
 
 def _anomalies(options: BlendOptions) -> list[str]:
     return [
-        cutout.digest for cutout in read_cutouts(str(options.objects), smallest=options.blending.smallest, say=lambda _: None).cutouts
+        cutout.digest
+        for cutout in read_cutouts(str(options.objects), smallest=options.blending.smallest, say=lambda _: None).cutouts
     ]
 
 

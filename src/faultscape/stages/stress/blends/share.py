@@ -78,7 +78,9 @@ def _say_others(folder: Path, names: set[str]) -> None:
     found = [path for kind in ("images", "overlays", "labels") for path in sorted((folder / kind).rglob("*")) if path.is_file()]
     others = [path for path in found if path.relative_to(folder).with_suffix("").as_posix().partition("/")[2] not in names]
     if others:
-        print(f"{folder}: {counted(len(others), 'file')} of an earlier line {'is' if len(others) == 1 else 'are'} of no image of the set; manifest.csv names those that are, delete the others ({others[0].relative_to(folder)} the first)")
+        print(
+            f"{folder}: {counted(len(others), 'file')} of an earlier line {'is' if len(others) == 1 else 'are'} of no image of the set; manifest.csv names those that are, delete the others ({others[0].relative_to(folder)} the first)"
+        )
 
 
 @task(ShareJob)
