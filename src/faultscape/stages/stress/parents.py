@@ -72,7 +72,7 @@ def find_base(study: str, images: Sequence[Image], known: StressSets, asked: str
     mine = tuple(image for image in images if image.set == asked)
     if without := next((image for image in mine if not image.source), None):
         raise CorpusError(
-            f"{without.id}: the study has its id alone; collect its picture with `faultscape collect {shlex.quote(study)} IMAGES`, then stress it"
+            f"{without.id}: the study has its id alone; collect its image with `faultscape collect {shlex.quote(study)} IMAGES`, then stress it"
         )
     return Base(str(asked), mine)
 
