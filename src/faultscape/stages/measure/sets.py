@@ -21,7 +21,7 @@ from faultscape.metrics.definitions import Definitions
 from faultscape.nouns import Classes
 from faultscape.prediction.sources.folder import fingerprint
 from faultscape.stages.evidence import labels_gone
-from faultscape.stages.made_sets import SetLabels, collected, held_out, labels_of_set
+from faultscape.stages.made_sets import SetLabels, collected, held_out, labels_of_set, refuse_unfinished
 from faultscape.stages.measure import kept_scores
 from faultscape.stages.measure.jobs import Images, Place, ShardJob, Source
 from faultscape.stages.measure.options import Reading
@@ -224,6 +224,7 @@ def _places(root: Path, images: Mapping[str, Image], set_: str, truth: str) -> S
         raise StudyError(
             f"--set {set_}: the study has no such set; it has {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}.{closest(set_, names)}"
         )
+    refuse_unfinished(root, set_)
     if (found := labels_of_set(root, images, set_, truth)) is None:
         raise StudyError(
             f"--set {set_}: its labels were made of another truth than {truth!r}; name that with --truth, or run its line of `faultscape stress` with --truth {truth}"

@@ -1,0 +1,192 @@
+"""Made sets beside what people call their files: ids that two images would have, folders called as corruptions, sets that were not finished, files that are gone and back."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import faultscape as fs
+import made
+from faultscape.maps import class_answers
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import read_corpus
+from faultscape.study.tables.logs import read_failures
+from made import states
+from refusals import refused
+
+SHAPE = (20, 28, 3)
+
+
+def photo(path: Path, seed: int, shape: tuple[int, ...] = SHAPE) -> None:
+    made.write(path, np.random.default_rng(seed).integers(0, 256, shape, np.uint8))
+
+
+def study_of(root: Path, *names: str, shape: tuple[int, ...] = SHAPE) -> str:
+    """A study of photos that are called so, each with a label."""
+    for k, name in enumerate(names):
+        photo(root / "photos" / f"{name}.png", k, shape)
+        made.write(root / "truth" / f"{name}.png", np.full(shape[:2], k % 2, np.uint8))
+    study = str(root / "study")
+    (root / "classes.json").write_text(json.dumps({"classes": ["road", "car", "sky"], "void": [255]}))
+    fs.collect(study, str(root / "photos"), classes=str(root / "classes.json"))
+    fs.label.import_(study, str(root / "truth"))
+    return study
+
+
+def contrast(study: str, **more: object) -> object:
+    return fs.stress.corrupt(study, **{"corruption": ["contrast"], "severities": "2", "engine": "local", **more})
+
+
+def ids(study: str) -> dict[str, str]:
+    return {image.id: image.set for image in read_corpus(Path(study))}
+
+
+def test_no_made_image_takes_the_place_of_one_that_was_collected(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a", "contrast-2/a")
+    before = made.bytes_under(Path(study), "corpus.parquet", "sets.json")
+    with refused(says="two images of the study would be called 'contrast-2/a'"):
+        contrast(study)
+    assert made.bytes_under(Path(study), "corpus.parquet", "sets.json") == before
+
+
+def test_no_image_that_is_collected_takes_the_place_of_a_made_one(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a", "b")
+    contrast(study)
+    photo(tmp_path / "photos" / "contrast-2" / "a.png", 7)
+    before = ids(study)
+    with refused(says="'contrast-2/a' would be of the set 'contrast-2', which was made by"):
+        fs.collect(study, str(tmp_path / "photos"))
+    fs.collect(study, remove=["contrast-2/a"])
+    with refused(says="'contrast-2/a' would be of the set 'contrast-2'"):  # the rest of which is there
+        fs.collect(study, str(tmp_path / "photos"))
+    assert ids(study) == {id_: name for id_, name in before.items() if id_ != "contrast-2/a"}
+
+
+def test_a_name_that_a_made_set_had_is_free_when_the_set_is_gone(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a", "b")
+    contrast(study)
+    fs.collect(study, remove=["contrast-2/*"])
+    fs.collect(study, str(tmp_path / "photos"), set_="contrast-2")
+    rows = [image for image in read_corpus(Path(study)) if image.set == "contrast-2"]
+    assert [(image.parent, image.condition, image.role) for image in rows] == [("", "clean", "pool")] * 2
+    assert {image.shard for image in rows} == {2}  # not that of the images that had these ids
+    with refused(says="'contrast-2' that was collected; a made set cannot have its name"):
+        contrast(study, set_="main")
+
+
+def test_draws_of_images_whose_names_end_as_a_draw_does_are_not_taken_for_each_other(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a", "a-draw1", shape=(96, 128, 3))
+    with refused(says="two images of the study would be called 'fishyscapes-v2/a-draw1'"):
+        fs.stress.blend(study, preset="fishyscapes-v2", frames=4, engine="local")
+    assert fs.stress.blend(study, preset="fishyscapes-v2", engine="local").images == 2
+
+
+def test_a_folder_called_as_a_corruption_or_a_class_is_no_part_of_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = study_of(tmp_path, "a", "b", shape=(96, 128, 3))
+    (tmp_path / "contrast").mkdir()
+    (tmp_path / "sky").mkdir()
+    monkeypatch.chdir(tmp_path)
+    contrast(study)
+    fs.stress.blend(study, preset="fishyscapes-v2", blending=fs.Blending(ego="sky"), engine="local")
+    sets = json.loads((Path(study) / "sets.json").read_text())["sets"]
+    assert sets["contrast-2"]["line"]["corruption"] == ["contrast"]
+    assert sets["fishyscapes-v2"]["line"]["ego"] == "sky"
+
+
+def test_a_set_that_was_not_finished_is_neither_measured_nor_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from faultscape.stages.stress import corrupt
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    study = study_of(tmp_path, "a", "b")
+    (tmp_path / "mine.py").write_text("def dark(photo):\n    return (photo[..., 0] < 128).astype('uint8')\n")
+    line = {"corruption": ["elastic_transform"], "move_labels": True}
+    contrast(study, **line)
+    photo(tmp_path / "photos" / "a.png", 9)
+    fs.collect(study, str(tmp_path / "photos"))
+    monkeypatch.setattr(corrupt, "fill_moved", killed)
+    with pytest.raises(KeyboardInterrupt):
+        contrast(study, **line)
+    monkeypatch.undo()
+    fs.predict(study, {"dark": f"{tmp_path / 'mine.py'}:dark"}, engine="local")
+    part = fs.StudyPart(set_=["elastic_transform-2"])
+    with refused(says="the line that makes it was not finished"):  # its labels are those of the earlier images
+        fs.measure(study, part=part, resamples=0, engine="local")
+    with refused(says="the line that makes it was not finished"):
+        fs.stress.sheet(study)
+    contrast(study, **line)
+    assert fs.measure(study, part=part, resamples=0, engine="local").document["datasets"]["elastic_transform-2"]["images"] == {
+        "dark": 2
+    }
+
+
+def test_files_that_images_are_made_with_are_missed_by_those_images_alone_and_found_when_they_are_back(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a", "b")
+    (tmp_path / "mine.py").write_text("def dark(photo):\n    return (photo[..., 0] < 128).astype('uint8')\n")
+    own = "from dataclasses import replace\nfrom faultscape.stressors.catalogue import entry\nOWN = replace(entry('contrast'), name='own')\n"
+    (tmp_path / "own.py").write_text(own)
+    photo(tmp_path / "ice" / "a.png", 3, (40, 40, 3))
+    ice = (tmp_path / "ice" / "a.png").read_bytes()
+    contrast(study, corruption=["frost"], frost_textures=str(tmp_path / "ice"))
+    contrast(study, corruption=[f"{tmp_path / 'own.py'}:OWN"])
+    (tmp_path / "ice" / "a.png").unlink()
+    (tmp_path / "own.py").unlink()
+    assert states(study)["stress"] == "stale"
+    model = {"dark": f"{tmp_path / 'mine.py'}:dark"}
+    fs.predict(study, model, engine="local")
+    said = {f.image: f.reason for f in read_failures(Path(study)) if f.stage == "predict"}
+    assert sorted(said) == ["frost-2/a", "frost-2/b", "own-2/a", "own-2/b"]
+    assert all(reason.startswith("cannot be made: ") for reason in said.values())
+    fs.predict(study, model, engine="local")
+    assert len([f for f in read_failures(Path(study)) if f.stage == "predict"]) == 4
+    (tmp_path / "ice" / "a.png").write_bytes(ice)
+    (tmp_path / "own.py").write_text(own)
+    assert states(study)["stress"] == "done"
+    fs.predict(study, model, engine="local")
+    assert [f for f in read_failures(Path(study)) if f.stage == "predict"] == []
+
+
+def test_near_duplicates_that_leave_and_come_back_are_near_duplicates_still(tmp_path: Path) -> None:
+    for name, grey in (("a", 5), ("b", 6)):
+        made.write(tmp_path / "photos" / f"{name}.png", np.full(SHAPE, grey, np.uint8))
+    study = study_of(tmp_path, "c")
+    contrast(study, role="pool")
+    before = made.bytes_under(Path(study), "corpus.parquet")
+    first = next(image.near_duplicate_of for image in read_corpus(Path(study)) if image.id == "a")
+    rows = {image.id: image.near_duplicate_of for image in read_corpus(Path(study))}
+    assert [rows[f"contrast-2/{id_}"] for id_ in "abc"] == [f"contrast-2/{first}", f"contrast-2/{first}", "contrast-2/c"]
+    fs.collect(study, remove=[first])
+    rows = {image.id: image.near_duplicate_of for image in read_corpus(Path(study))}
+    other = "b" if first == "a" else "a"
+    assert rows[f"contrast-2/{other}"] == f"contrast-2/{other}"
+    fs.collect(study, remove=[other])
+    fs.collect(study, str(tmp_path / "photos"))
+    assert made.bytes_under(Path(study), "corpus.parquet") == before
+    assert "as they were" in repr(contrast(study, role="pool"))
+
+
+def test_classifiers_answer_on_corrupted_images_by_their_whole_ids(tmp_path: Path) -> None:
+    for k in range(3):
+        photo(tmp_path / "photos" / f"v{k}.png", k)
+    (tmp_path / "clean.csv").write_text("image,label\n" + "".join(f"v{k}.png,cat\n" for k in range(3)))
+    (tmp_path / "both.csv").write_text("image,label\n" + "".join(f"contrast-2/v{k},dog\nv{k},cat\n" for k in range(3)))
+    (tmp_path / "classes.json").write_text(json.dumps({"classes": ["cat", "dog"]}))
+    study = str(tmp_path / "study")
+    fs.collect(study, str(tmp_path / "photos"), classes=str(tmp_path / "classes.json"), task="classification")
+    assert contrast(study).images == 3
+    with refused(says="this is a study of classifiers"):
+        contrast(study, move_labels=True)
+    with refused(says="this is a study of classifiers"):
+        fs.stress.blend(study, preset="fishyscapes-v2", engine="local")
+    fs.predict(study, {"clean": str(tmp_path / "clean.csv"), "both": str(tmp_path / "both.csv")}, engine="local")
+    assert read_failures(Path(study)) == []
+
+    def said(model: str) -> dict[str, int]:
+        where = label_maps.predictions(Path(study), model)
+        codes = {id_: code for shard in (0, 1) for id_, code in label_maps.read_maps(where, shard).items()}
+        return dict(zip(codes, class_answers.decode([*codes.values()])[0][:, 0].tolist(), strict=True))
+
+    assert said("clean") == {f"v{k}": 0 for k in range(3)}
+    assert said("both") == {**{f"v{k}": 0 for k in range(3)}, **{f"contrast-2/v{k}": 1 for k in range(3)}}
