@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import faultscape as fs
+import loopback
 import made
+from faultscape.corpus.photos import read_photo
 from faultscape.maps import class_answers
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import read_corpus
@@ -122,6 +124,21 @@ def test_a_set_that_was_not_finished_is_neither_measured_nor_shown(tmp_path: Pat
     }
 
 
+def test_what_a_killed_line_left_beside_labels_and_objects_is_cleared_away_by_the_next(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a", "b", shape=(96, 128, 3))
+    fs.stress.blend(study, preset="fishyscapes-v2", engine="local")
+    there = made.bytes_under(Path(study), "stress", "objects")
+    for place in (
+        "objects/.writing-1-a.png",
+        "stress/fishyscapes-v2/.writing-1",
+        "stress/fishyscapes-v2/facts/00009-0123456789abcdef.parquet",
+    ):
+        (Path(study) / place).write_bytes(b"half")
+    contrast(study)
+    assert made.bytes_under(Path(study), "stress", "objects") == there
+    assert not list(Path(study).rglob(".writing-*"))
+
+
 def test_files_that_images_are_made_with_are_missed_by_those_images_alone_and_found_when_they_are_back(tmp_path: Path) -> None:
     study = study_of(tmp_path, "a", "b")
     (tmp_path / "mine.py").write_text("def dark(photo):\n    return (photo[..., 0] < 128).astype('uint8')\n")
@@ -190,3 +207,28 @@ def test_classifiers_answer_on_corrupted_images_by_their_whole_ids(tmp_path: Pat
 
     assert said("clean") == {f"v{k}": 0 for k in range(3)}
     assert said("both") == {**{f"v{k}": 0 for k in range(3)}, **{f"contrast-2/v{k}": 1 for k in range(3)}}
+
+
+def test_made_sets_of_a_study_in_a_store_are_those_of_a_local_one(
+    corpus: made.Corpus, bucket: loopback.Bucket, tmp_path: Path
+) -> None:
+    bucket.upload(corpus.photos, "photos/")
+    (tmp_path / "mine.py").write_text("def dark(photo):\n    return (photo[..., 0] < 128).astype('uint8')\n")
+    room, found = fs.Storage(shard_size=4, store=f"{bucket.uri}/studies/far", probe=True), {}
+    for name, images, storage in (("here", str(corpus.photos), fs.Storage(shard_size=4)), ("far", f"{bucket.uri}/photos", room)):
+        study = str(tmp_path / name)
+        fs.collect(study, images, classes=str(corpus.classes), storage=storage)
+        fs.label.import_(study, str(corpus.truth))
+        contrast(study, corruption=["contrast", "elastic_transform"], severities="3", move_labels=True)
+        fs.predict(study, {"dark": f"{tmp_path / 'mine.py'}:dark"}, engine="local")
+        part = fs.StudyPart(set_=["contrast-3", "elastic_transform-3"])
+        models = fs.measure(study, part=part, resamples=0, engine="local").document["datasets"]
+        found[name] = models["contrast-3"]["models"]["dark"]["miou"]["value"]
+        assert states(study)["stress"] == "done"
+        assert models["elastic_transform-3"]["images"] == {"dark": 6}
+    assert found["here"] == found["far"]
+    image = next(image for image in read_corpus(tmp_path / "far") if image.set == "contrast-3")
+    assert read_photo(image)[0].shape == (36, 48, 3)
+    bucket.put(f"photos/{image.parent}.png", (corpus.models["model-0"] / f"{image.parent}.png").read_bytes())
+    with refused(says="changed since images were made of it"):
+        read_photo(image)
