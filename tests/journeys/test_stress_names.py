@@ -124,6 +124,39 @@ def test_a_set_that_was_not_finished_is_neither_measured_nor_shown(tmp_path: Pat
     }
 
 
+def test_numbers_of_a_set_that_is_outdated_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = study_of(tmp_path, "a", "b")
+    (tmp_path / "mine.py").write_text("def dark(photo):\n    return (photo[..., 0] < 128).astype('uint8')\n")
+    contrast(study, corruption=["elastic_transform", "contrast"], move_labels=True)
+    fs.predict(study, {"dark": f"{tmp_path / 'mine.py'}:dark"}, engine="local")
+    part = fs.StudyPart(set_=["elastic_transform-2", "contrast-2"])
+    fs.measure(study, part=part, resamples=0, engine="local")
+    assert "note: set" not in capsys.readouterr().out
+    made.write(tmp_path / "truth" / "a.png", np.full(SHAPE[:2], 2, np.uint8))
+    fs.label.import_(study, str(tmp_path / "truth"))
+    fs.measure(study, part=part, resamples=0, engine="local")
+    said = capsys.readouterr().out
+    assert "note: set elastic_transform-2 was made of other images, labels or files than the study has now" in said
+    assert "note: set contrast-2" not in said  # whose labels are those of its parents, as they are now
+
+
+def test_sets_and_images_that_are_made_of_each_other_are_no_endless_work(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    from faultscape.stages.made_sets import follow, labels_of_set
+
+    study = study_of(tmp_path, "a", "b")
+    contrast(study)
+    held = json.loads((Path(study) / "sets.json").read_text())
+    held["sets"]["contrast-2"]["of"] = "contrast-2"
+    (Path(study) / "sets.json").write_text(json.dumps(held))
+    rows = {image.id: image for image in read_corpus(Path(study))}
+    found = labels_of_set(Path(study), rows, "contrast-2", "labels")
+    assert found is None or not found.places
+    round_ = [replace(rows["contrast-2/a"], parent="contrast-2/b"), replace(rows["contrast-2/b"], parent="contrast-2/a")]
+    assert [image.id for image in follow(round_)] == ["contrast-2/a", "contrast-2/b"]
+
+
 def test_what_a_killed_line_left_beside_labels_and_objects_is_cleared_away_by_the_next(tmp_path: Path) -> None:
     study = study_of(tmp_path, "a", "b", shape=(96, 128, 3))
     fs.stress.blend(study, preset="fishyscapes-v2", engine="local")

@@ -34,11 +34,10 @@ def follow(images: list[Image]) -> list[Image]:
 
     def followed(image: Image) -> Image:
         if image.id not in done:
+            done[image.id] = image  # as it is, where a file says that it is made of what is made of it
             parent = by_id.get(image.parent)
             recipe = recipe_of(image.source) if parent is not None else None
-            if parent is None or recipe is None:
-                done[image.id] = image
-            else:
+            if parent is not None and recipe is not None:
                 parent = followed(parent)
                 done[image.id] = replace(
                     image, source=recipe.moved(parent.source).source, group=parent.group, near_duplicate_of=_first(image, parent, by_id)
@@ -90,7 +89,7 @@ def labels_of_set(root: Path, images: Mapping[str, Image], name: str, truth: str
     """Return where the labels of the images of a set lie under a truth: a set that has no labels of its own has those of its parents. None where there can be none."""
     sets = read_stress(root).sets
     places = {image.id: image for image in images.values() if image.set == name}
-    while (about := sets.get(name)) is not None and about.labels == "parents":
+    while (about := sets.get(name)) is not None and about.labels == "parents" and places:
         places = {id_: images[image.parent] for id_, image in places.items() if image.parent in images}
         name = about.of
     if about is not None and (about.labels == "none" or about.truth != truth):

@@ -60,6 +60,12 @@ def _now(snapshot: Snapshot, about: StressSet) -> dict[str, str]:
     return {"images": snapshot.set_keys.get(about.of, ""), METHOD_INPUT: str(METHOD), **own, **own_files(about.parameters)}
 
 
+def is_outdated(snapshot: Snapshot, name: str) -> bool:
+    """Return whether a set was made of other images, labels or files than there are now; of one that was collected it is not."""
+    about = snapshot.stress.sets.get(name)
+    return about is not None and about.inputs != _now(snapshot, about)
+
+
 def _describe(snapshot: Snapshot, name: str) -> str:
     sets = _lines(snapshot)[name]
     about, others = sets[name], len(sets) - 1
