@@ -10,10 +10,14 @@ import faultscape as fs
 import loopback
 import made
 from faultscape.corpus.photos import read_photo
-from faultscape.maps import class_answers
+from faultscape.maps import class_answers, runs
+from faultscape.stages.stress.pixels import write_png
+from faultscape.study.parts import read_manifest
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import read_corpus
+from faultscape.study.tables.corpus import read_corpus, stress_shards
 from faultscape.study.tables.logs import read_failures
+from faultscape.study.tables.selections import read_selection
+from faultscape.study.tables.stress_sets import labels_folder
 from made import states
 from refusals import refused
 
@@ -138,6 +142,12 @@ def test_numbers_of_a_set_that_is_outdated_say_so(tmp_path: Path, capsys: pytest
     said = capsys.readouterr().out
     assert "note: set elastic_transform-2 was made of other images, labels or files than the study has now" in said
     assert "note: set contrast-2" not in said  # whose labels are those of its parents, as they are now
+    contrast(study, corruption=["elastic_transform", "contrast"], move_labels=True)
+    image = next(image for image in read_corpus(Path(study)) if image.id == "elastic_transform-2/a")
+    labels = label_maps.read_maps(labels_folder(Path(study), image.set), image.shard)[image.id]
+    assert (runs.decode(labels) == 2).all()
+    fs.measure(study, part=part, resamples=0, engine="local")
+    assert "note: set" not in capsys.readouterr().out
 
 
 def test_sets_and_images_that_are_made_of_each_other_are_no_endless_work(tmp_path: Path) -> None:
@@ -155,6 +165,52 @@ def test_sets_and_images_that_are_made_of_each_other_are_no_endless_work(tmp_pat
     assert found is None or not found.places
     round_ = [replace(rows["contrast-2/a"], parent="contrast-2/b"), replace(rows["contrast-2/b"], parent="contrast-2/a")]
     assert [image.id for image in follow(round_)] == ["contrast-2/a", "contrast-2/b"]
+
+
+def test_made_images_of_role_pool_are_drawn_and_counted_as_collected_ones_are(tmp_path: Path) -> None:
+    study = study_of(tmp_path, *"abcd")
+    (tmp_path / "mine.py").write_text(
+        "def dark(photo):\n    return (photo[..., 0] < 128).astype('uint8')\n\ndef bright(photo):\n    return (photo[..., 1] > 100).astype('uint8')\n"
+    )
+    models = {name: f"{tmp_path / 'mine.py'}:{name}" for name in ("dark", "bright")}
+    contrast(study)
+    contrast(study, corruption=["fog"], role="pool")
+    assert stress_shards(Path(study)) == {1}
+    fs.predict(study, models, engine="local")
+    assert fs.compare(study, engine="local").parts_made > 0
+    assert {name.partition(".")[0] for name in read_manifest(Path(study) / "pairs" / "dark")} == {"00000", "00002"}
+    fs.select(study, per_class=4, engine="local")
+    drawn = {row.image.partition("/")[0] for row in read_selection(Path(study), "main")[0].rows}
+    assert "fog-2" in drawn
+    assert "contrast-2" not in drawn
+
+
+def test_frames_that_left_a_blended_set_come_back_to_their_shards(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a", "b", shape=(96, 128, 3))
+    line = {"preset": "fishyscapes-v2", "engine": "local"}
+    fs.stress.blend(study, frames=5, **line)
+    before = made.bytes_under(Path(study), "corpus.parquet", "stress")
+    assert fs.stress.blend(study, frames=2, **line).left == 3
+    assert len(ids(study)) == 4
+    contrast(study)
+    again = fs.stress.blend(study, frames=5, **line)
+    assert (again.new, again.changed) == (3, 0)
+    fs.collect(study, remove=["contrast-2/*"])
+    assert made.bytes_under(Path(study), "corpus.parquet", "stress") == before
+
+
+def test_images_that_were_written_are_written_again_when_they_are_others(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a", "b")
+    assert contrast(study, write=str(tmp_path / "out")).written == 2
+    before = made.bytes_under(tmp_path / "out", "contrast")
+    photo(tmp_path / "photos" / "a.png", 9)
+    fs.collect(study, str(tmp_path / "photos"))
+    assert contrast(study, write=str(tmp_path / "out")).written == 1
+    after = made.bytes_under(tmp_path / "out", "contrast")
+    assert [name for name in after if after[name] != before[name]] == ["contrast/2/a.png"]
+    with refused(says="leads out of"):
+        write_png(tmp_path / "out", "../a.png", read_corpus(Path(study))[0])
+    assert not (tmp_path / "a.png").exists()
 
 
 def test_what_a_killed_line_left_beside_labels_and_objects_is_cleared_away_by_the_next(tmp_path: Path) -> None:
