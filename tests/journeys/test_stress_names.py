@@ -5,11 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import faultscape as fs
 import loopback
 import made
 from faultscape.corpus.photos import read_photo
+from faultscape.corpus.stress.recipes import recipe_of
 from faultscape.maps import class_answers, runs
 from faultscape.stages.stress.pixels import write_png
 from faultscape.study.parts import read_manifest
@@ -28,14 +30,14 @@ def photo(path: Path, seed: int, shape: tuple[int, ...] = SHAPE) -> None:
     made.write(path, np.random.default_rng(seed).integers(0, 256, shape, np.uint8))
 
 
-def study_of(root: Path, *names: str, shape: tuple[int, ...] = SHAPE) -> str:
+def study_of(root: Path, *names: str, shape: tuple[int, ...] = SHAPE, shard_size: int = 64) -> str:
     """A study of photos that are called so, each with a label."""
     for k, name in enumerate(names):
         photo(root / "photos" / f"{name}.png", k, shape)
         made.write(root / "truth" / f"{name}.png", np.full(shape[:2], k % 2, np.uint8))
     study = str(root / "study")
     (root / "classes.json").write_text(json.dumps({"classes": ["road", "car", "sky"], "void": [255]}))
-    fs.collect(study, str(root / "photos"), classes=str(root / "classes.json"))
+    fs.collect(study, str(root / "photos"), classes=str(root / "classes.json"), storage=fs.Storage(shard_size=shard_size))
     fs.label.import_(study, str(root / "truth"))
     return study
 
@@ -134,11 +136,16 @@ def test_numbers_of_a_set_that_is_outdated_say_so(tmp_path: Path, capsys: pytest
     contrast(study, corruption=["elastic_transform", "contrast"], move_labels=True)
     fs.predict(study, {"dark": f"{tmp_path / 'mine.py'}:dark"}, engine="local")
     part = fs.StudyPart(set_=["elastic_transform-2", "contrast-2"])
-    fs.measure(study, part=part, resamples=0, engine="local")
+
+    def miou(name: str) -> float:
+        sets = fs.measure(study, part=part, resamples=0, engine="local").document["datasets"]
+        return sets[name]["models"]["dark"]["miou"]["value"]
+
+    before = miou("contrast-2")
     assert "note: set" not in capsys.readouterr().out
     made.write(tmp_path / "truth" / "a.png", np.full(SHAPE[:2], 2, np.uint8))
     fs.label.import_(study, str(tmp_path / "truth"))
-    fs.measure(study, part=part, resamples=0, engine="local")
+    assert miou("contrast-2") < before
     said = capsys.readouterr().out
     assert "note: set elastic_transform-2 was made of other images, labels or files than the study has now" in said
     assert "note: set contrast-2" not in said  # whose labels are those of its parents, as they are now
@@ -146,7 +153,7 @@ def test_numbers_of_a_set_that_is_outdated_say_so(tmp_path: Path, capsys: pytest
     image = next(image for image in read_corpus(Path(study)) if image.id == "elastic_transform-2/a")
     labels = label_maps.read_maps(labels_folder(Path(study), image.set), image.shard)[image.id]
     assert (runs.decode(labels) == 2).all()
-    fs.measure(study, part=part, resamples=0, engine="local")
+    assert miou("elastic_transform-2") < before
     assert "note: set" not in capsys.readouterr().out
 
 
@@ -186,17 +193,39 @@ def test_made_images_of_role_pool_are_drawn_and_counted_as_collected_ones_are(tm
 
 
 def test_frames_that_left_a_blended_set_come_back_to_their_shards(tmp_path: Path) -> None:
-    study = study_of(tmp_path, "a", "b", shape=(96, 128, 3))
+    study = study_of(tmp_path, "a", "b", shape=(96, 128, 3), shard_size=2)
     line = {"preset": "fishyscapes-v2", "engine": "local"}
     fs.stress.blend(study, frames=5, **line)
     before = made.bytes_under(Path(study), "corpus.parquet", "stress")
-    assert fs.stress.blend(study, frames=2, **line).left == 3
+    fewer = fs.stress.blend(study, frames=2, **line)
+    assert fewer.left == 3
+    assert sum(fewer.pixels["fishyscapes-v2"]) == 2 * 96 * 128  # of these alone
     assert len(ids(study)) == 4
     contrast(study)
     again = fs.stress.blend(study, frames=5, **line)
     assert (again.new, again.changed) == (3, 0)
     fs.collect(study, remove=["contrast-2/*"])
     assert made.bytes_under(Path(study), "corpus.parquet", "stress") == before
+
+
+def test_fog_of_blended_images_has_the_depth_of_their_bases(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a", "b", shape=(96, 128, 3))
+    (tmp_path / "depth").mkdir()
+    np.save(tmp_path / "depth" / "a.npy", np.full((96, 128), 30, np.float32))
+    how = fs.Blending(fog=1.0, depth=str(tmp_path / "depth"))
+    fs.stress.blend(study, preset="fishyscapes-v2", blending=how, engine="local")
+    rows = {image.id: image for image in read_corpus(Path(study))}
+    steps = {name: recipe_of(rows[f"fishyscapes-v2/{name}"].source).step for name in "ab"}
+    assert Path(steps["a"].depth).name == "a.npy"
+    assert steps["b"].depth == ""  # of which fog follows from place
+    foggy = read_photo(rows["fishyscapes-v2/a"])[0]
+    np.save(tmp_path / "depth" / "a.npy", np.full((96, 128), 1, np.float32))
+    with refused(says="the depth changed since images were made of it"):
+        read_photo(rows["fishyscapes-v2/a"])
+    fs.stress.blend(study, preset="fishyscapes-v2", blending=how, engine="local")
+    nearer = read_photo(next(image for image in read_corpus(Path(study)) if image.id == "fishyscapes-v2/a"))[0]
+    clear = np.asarray(Image.open(tmp_path / "photos" / "a.png")).astype(int)
+    assert np.median(abs(foggy - clear)) > 4 * np.median(abs(nearer - clear))
 
 
 def test_images_that_were_written_are_written_again_when_they_are_others(tmp_path: Path) -> None:
