@@ -198,7 +198,16 @@ def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataS
         what = f"set {set_}" if set_ else "study"
         raise CorpusError(f"{root}: no image of the {what} has a map of the truth {truth!r}")
     models: dict[str, Source] = {}
+    lacking = {name for name, parts in maps.items() if not any(parts[p].rows for p in map(part_name, spans) if p in parts)}
+    if set_ and lacking and len(lacking) < len(maps):
+        print(
+            f"note: {', '.join(sorted(lacking))}: no map of set {set_}, and left out; a folder of maps may lack them, networks run on them with `faultscape predict {root}`"
+        )
+    else:
+        lacking = set()
     for name, model in settings.models.items():
+        if name in lacking:
+            continue
         scores = {"confidence": sure[name]} if any(sure[name]) else {}
         state = kept_scores.state(root, name, "confidence") if scores else ""
         meanings = _meanings(model.labels, kept_classes)
