@@ -228,6 +228,22 @@ def test_fog_of_blended_images_has_the_depth_of_their_bases(tmp_path: Path) -> N
     assert np.median(abs(foggy - clear)) > 4 * np.median(abs(nearer - clear))
 
 
+def test_maps_of_images_are_never_taken_for_those_of_what_was_made_of_them_nor_the_other_way_round(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a", "b")
+    contrast(study)
+    for name in "ab":
+        made.write(tmp_path / "clean" / f"{name}.png", np.zeros(SHAPE[:2], np.uint8))
+        made.write(tmp_path / "hard" / "contrast-2" / f"{name}.png", np.ones(SHAPE[:2], np.uint8))
+        made.write(tmp_path / "deep" / "run" / f"{name}.png", np.zeros(SHAPE[:2], np.uint8))
+    fs.predict(study, {name: str(tmp_path / name) for name in ("clean", "hard", "deep")}, engine="local")
+    of_shards = {
+        name: [sorted(label_maps.read_maps(label_maps.predictions(Path(study), name), shard)) for shard in (0, 1)]
+        for name in ("clean", "hard", "deep")
+    }
+    assert of_shards["clean"] == of_shards["deep"] == [["a", "b"], []]
+    assert of_shards["hard"] == [[], ["contrast-2/a", "contrast-2/b"]]
+
+
 def test_images_that_were_written_are_written_again_when_they_are_others(tmp_path: Path) -> None:
     study = study_of(tmp_path, "a", "b")
     assert contrast(study, write=str(tmp_path / "out")).written == 2
@@ -315,7 +331,9 @@ def test_classifiers_answer_on_corrupted_images_by_their_whole_ids(tmp_path: Pat
         contrast(study, move_labels=True)
     with refused(says="this is a study of classifiers"):
         fs.stress.blend(study, preset="fishyscapes-v2", engine="local")
-    fs.predict(study, {"clean": str(tmp_path / "clean.csv"), "both": str(tmp_path / "both.csv")}, engine="local")
+    np.savez(tmp_path / "rows.npz", said=np.array([1, 0, 0]))  # of the images that were collected, in their order
+    tables = {"clean": "clean.csv", "both": "both.csv", "rows": "rows.npz:said"}
+    fs.predict(study, {name: str(tmp_path / file) for name, file in tables.items()}, engine="local")
     assert read_failures(Path(study)) == []
 
     def said(model: str) -> dict[str, int]:
@@ -323,6 +341,7 @@ def test_classifiers_answer_on_corrupted_images_by_their_whole_ids(tmp_path: Pat
         codes = {id_: code for shard in (0, 1) for id_, code in label_maps.read_maps(where, shard).items()}
         return dict(zip(codes, class_answers.decode([*codes.values()])[0][:, 0].tolist(), strict=True))
 
+    assert said("rows") == {"v0": 1, "v1": 0, "v2": 0}
     assert said("clean") == {f"v{k}": 0 for k in range(3)}
     assert said("both") == {**{f"v{k}": 0 for k in range(3)}, **{f"contrast-2/v{k}": 1 for k in range(3)}}
 

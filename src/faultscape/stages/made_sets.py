@@ -72,9 +72,9 @@ def descendants(images: Iterable[Image], gone: Collection[str]) -> set[str]:
     return found
 
 
-def returning(removed: Mapping[str, Image], back: Collection[str], sets: Collection[str]) -> list[Image]:
-    """Return the made images that left with their parents and come back with them, of the ``sets`` that there still are."""
-    return [removed[id_] for id_ in sorted(descendants(removed.values(), back)) if removed[id_].set in sets]
+def returning(removed: Mapping[str, Image], back: Collection[str]) -> list[Image]:
+    """Return the made images that left with their parents and come back with them."""
+    return [removed[id_] for id_ in sorted(descendants(removed.values(), back))]
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,7 @@ def _collect(
         fresh = [_of_frame(image, named.frames.get(image.id), options, new=image.id not in known) for image in fresh]
     stay = [image for image in held.values() if image.id not in dropped]
     back = {image.id for image in fresh if image.id in removed}
-    fresh += returning(removed, back, sets)
+    fresh += returning(removed, back)
     last = max(whole_sizes(root), default=-1) if held else -1
     images = follow(grouped(sharded(stay, fresh, wanted.shard, last), held))
     if back:
