@@ -369,3 +369,43 @@ def test_made_sets_of_a_study_in_a_store_are_those_of_a_local_one(
     bucket.put(f"photos/{image.parent}.png", (corpus.models["model-0"] / f"{image.parent}.png").read_bytes())
     with refused(says="changed since images were made of it"):
         read_photo(image)
+
+
+def test_what_was_made_of_made_images_leaves_and_comes_back_with_what_all_was_made_of(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a", "b", shape=(96, 128, 3))
+    fs.stress.blend(study, preset="fishyscapes-v2", engine="local")
+    contrast(study, set_="fishyscapes-v2")
+    assert {image.condition for image in read_corpus(Path(study)) if image.set == "fishyscapes-v2-contrast-2"} == {
+        "fishyscapes-v2+contrast-2"
+    }
+    before = made.bytes_under(Path(study), "corpus.parquet")
+    fs.collect(study, remove=["a"])
+    assert sorted(ids(study)) == ["b", "fishyscapes-v2-contrast-2/b", "fishyscapes-v2/b"]
+    fs.collect(study, str(tmp_path / "photos"))
+    assert made.bytes_under(Path(study), "corpus.parquet") == before
+
+
+@pytest.mark.parametrize(
+    ("more", "said"), [({"light": -1}, "a grey level, 0 to 255"), ({"light": 256}, "a grey level"), ({"beta": [0.0]}, "above 0"), ({"beta": [1.5]}, "at most 1")]
+)  # fmt: skip
+def test_fog_of_no_light_or_density_is_refused(tmp_path: Path, more: dict[str, object], said: str) -> None:
+    with refused(says=said):
+        fs.stress.fog(study_of(tmp_path, "a"), engine="local", **more)
+
+
+def test_two_lines_are_two_rows_of_status_and_labels_of_one_truth_are_not_those_of_another(tmp_path: Path) -> None:
+    study = study_of(tmp_path, "a", "b")
+    (tmp_path / "mine.py").write_text("def dark(photo):\n    return (photo[..., 0] < 128).astype('uint8')\n")
+    contrast(study, corruption=["contrast", "fog"])
+    contrast(study, corruption=["elastic_transform"], move_labels=True)
+    assert [row[2] for row in fs.status(study).stages if row[0] == "stress"] == [
+        "contrast-2 and 1 more set: corrupt of main",
+        "elastic_transform-2: corrupt of main",
+    ]
+    fs.label.import_(study, str(tmp_path / "truth"), truth="second")
+    fs.predict(study, {"dark": f"{tmp_path / 'mine.py'}:dark"}, engine="local")
+    part = {name: fs.StudyPart(set_=[f"{name}-2"]) for name in ("contrast", "elastic_transform")}
+    found = fs.measure(study, truth="second", part=part["contrast"], resamples=0, engine="local").document["datasets"]
+    assert found["contrast-2"]["images"] == {"dark": 2}
+    with refused(says="its labels were made of another truth than 'second'"):
+        fs.measure(study, truth="second", part=part["elastic_transform"], resamples=0, engine="local")
