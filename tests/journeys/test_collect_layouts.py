@@ -281,3 +281,12 @@ def test_an_overlay_that_changed_is_not_read_in_silence(tmp_path: Path) -> None:
     fs.collect(str(study), str(file.parent), set_="static", known=line)
     assert read_corpus(study)[0].digest != image.digest
     read_photo(read_corpus(study)[0])
+
+
+def test_a_role_that_a_person_gave_stays_when_the_data_set_is_collected_again(tmp_path: Path) -> None:
+    root = cityscapes(tmp_path / "data", {"ulm": 2}, "train")
+    study, line = str(tmp_path / "study"), fs.KnownData(layout="cityscapes", split="train")
+    fs.collect(study, str(root), known=line)
+    fs.collect(study, str(root), known=line, role="pool")
+    fs.collect(study, str(root), known=line)
+    assert {image.role for image in read_corpus(Path(study))} == {"pool"}
