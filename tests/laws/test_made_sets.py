@@ -183,3 +183,46 @@ def test_a_recipe_that_is_none_is_refused_in_one_line(corpus: made.Corpus) -> No
 def test_a_recipe_comes_back_as_it_was(step: Step) -> None:
     for of in ("a.png", "s3://b/ä.png", Recipe("x", "1", CorruptStep("snow", 1, 0, "")).source):
         assert recipe_of(Recipe(of, "5f3c", step).source) == Recipe(of, "5f3c", step)
+
+
+def test_a_line_that_is_killed_at_any_of_its_files_does_the_rest_when_it_runs_again(
+    corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put, left = Path.replace, [0]
+
+    def dying(path: Path, to: Path) -> Path:
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        return put(path, to)
+
+    def begun(name: str) -> str:
+        study = str(made.collected(corpus, tmp_path / name, shard_size=4))
+        fs.label.import_(study, str(corpus.truth))
+        return study
+
+    def line(study: str) -> None:
+        fs.stress.corrupt(study, corruption=["contrast", "elastic_transform"], severities="2", move_labels=True, engine="local")
+
+    def files(study: str) -> dict[str, bytes]:
+        return made.bytes_under(Path(study), "corpus.parquet", "sets.json", "stress", "truth", "removed.parquet")
+
+    line(whole := begun("whole"))
+    monkeypatch.setattr(Path, "replace", dying)
+    killed = 0
+    for moment in range(1, 40):
+        study = begun(f"killed {moment}")
+        left[0] = moment
+        try:
+            line(study)
+        except KeyboardInterrupt:
+            killed += 1
+        left[0] = 0
+        finished = files(study) == files(whole)
+        assert finished or states(study).get("stress") != "done", moment
+        line(study)
+        assert files(study) == files(whole), moment
+        assert states(study)["stress"] == "done"
+        if killed < moment:
+            break
+    assert killed >= 6
