@@ -268,7 +268,9 @@ def test_labels_move_with_pixels_where_that_is_asked_for(study: str, corpus: mad
     with refused(says="there are no labels yet"):
         fs.stress.corrupt(study, corruption=["elastic_transform"], severities="5", move_labels=True, engine="local")
     study_with_labels(study, corpus)
-    fs.stress.corrupt(study, corruption=["elastic_transform", "contrast"], severities="5", move_labels=True, engine="local")
+    fs.stress.corrupt(
+        study, corruption=["elastic_transform", "contrast"], severities="5", seed=3, move_labels=True, engine="local"
+    )
     about = json.loads((Path(study) / "sets.json").read_text())["sets"]
     assert (about["elastic_transform-5"]["labels"], about["contrast-5"]["labels"]) == ("own", "parents")
     rows = [image for image in read_corpus(Path(study)) if image.set == "elastic_transform-5"]
@@ -278,7 +280,7 @@ def test_labels_move_with_pixels_where_that_is_asked_for(study: str, corpus: mad
         held = label_maps.read_maps(labels_folder(Path(study), image.set), image.shard)
         truth = corpus.truths[corpus.ids.index(image.parent)]
         key = hashlib.sha256((corpus.photos / f"{image.parent}.png").read_bytes()).hexdigest()
-        expected = fs.stressors.move_labels(truth, "elastic_transform", 5, seed=0, key=key)
+        expected = fs.stressors.move_labels(truth, "elastic_transform", 5, seed=3, key=key)
         np.testing.assert_array_equal(runs.decode(held[image.id]), expected)
         assert (places[expected] <= 5).all()
         moved += (expected != truth).any()

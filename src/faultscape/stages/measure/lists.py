@@ -19,8 +19,10 @@ from faultscape.classes.class_lists import checked, resolve
 from faultscape.errors import ClassesError, ModelError, OptionError, closest
 from faultscape.nouns import Classes
 from faultscape.stages import evidence
+from faultscape.stages.artefacts.sets import is_outdated
 from faultscape.stages.measure.options import FileRules, Inputs, ScoreFolders, StudyPart
 from faultscape.stages.measure.sets import SCORES, DataSet, Say, of_files, of_study
+from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import check_name, refuse_twin
 from faultscape.study.settings import read_settings
 
@@ -69,7 +71,11 @@ def of_words(
                 f"{source} is a study: say which images belong together with `faultscape collect {source} --group ...`, "
                 f"or cut groups into runs of images with `faultscape collect {source} --block N`"
             )
-        named = dict.fromkeys(part.set_ or [""])
+        named, snapshot = dict.fromkeys(part.set_ or [""]), Snapshot(Path(source))
+        for set_ in filter(lambda name: is_outdated(snapshot, name), named):
+            say(
+                f"note: set {set_} was made of other images, labels or files than the study has now; `faultscape status {source}` names the line that makes it anew"
+            )
         return [of_study(Path(source), study_truth(Path(source), truth), set_, part.holdout or "") for set_ in named]
     if part.given:
         raise OptionError(f"--{'set' if part.set_ else 'holdout'} names a part of a study, and {source} is no study")

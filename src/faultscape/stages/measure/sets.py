@@ -21,7 +21,7 @@ from faultscape.metrics.definitions import Definitions
 from faultscape.nouns import Classes
 from faultscape.prediction.sources.folder import fingerprint
 from faultscape.stages.evidence import labels_gone
-from faultscape.stages.made_sets import SetLabels, collected, held_out, labels_of_set
+from faultscape.stages.made_sets import SetLabels, collected, held_out, labels_of_set, refuse_unfinished
 from faultscape.stages.measure import kept_scores
 from faultscape.stages.measure.jobs import Images, Place, ShardJob, Source
 from faultscape.stages.measure.options import Reading
@@ -198,7 +198,16 @@ def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataS
         what = f"set {set_}" if set_ else "study"
         raise CorpusError(f"{root}: no image of the {what} has a map of the truth {truth!r}")
     models: dict[str, Source] = {}
+    lacking = {name for name, parts in maps.items() if not any(parts[p].rows for p in map(part_name, spans) if p in parts)}
+    if set_ and lacking and len(lacking) < len(maps):
+        print(
+            f"note: {', '.join(sorted(lacking))}: no map of set {set_}, and left out; a folder of maps may lack them, networks run on them with `faultscape predict {root}`"
+        )
+    else:
+        lacking = set()
     for name, model in settings.models.items():
+        if name in lacking:
+            continue
         scores = {"confidence": sure[name]} if any(sure[name]) else {}
         state = kept_scores.state(root, name, "confidence") if scores else ""
         meanings = _meanings(model.labels, kept_classes)
@@ -224,6 +233,7 @@ def _places(root: Path, images: Mapping[str, Image], set_: str, truth: str) -> S
         raise StudyError(
             f"--set {set_}: the study has no such set; it has {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}.{closest(set_, names)}"
         )
+    refuse_unfinished(root, set_)
     if (found := labels_of_set(root, images, set_, truth)) is None:
         raise StudyError(
             f"--set {set_}: its labels were made of another truth than {truth!r}; name that with --truth, or run its line of `faultscape stress` with --truth {truth}"
