@@ -57,9 +57,9 @@ def test_measures_without_a_class_are_those_of_a_class_list_without_it(
     fs.stress.corrupt(study, corruption=["contrast"], severities="5", engine="local", write=str(tmp_path / "images"))
     fs.predict(study, models, engine="local")
     whole = fs.measure(study, resamples=0, engine="local").models["folder"]["miou"]["value"]
-    few = fs.measure(study, part=fs.StudyPart(holdout="few"), resamples=0, engine="local").document
+    few = fs.measure(study, part=fs.StudyPart(holdout="few"), resamples=0, engine="local")
     expected = by_hand(corpus, corpus.models["model-0"], tmp_path)
-    assert {name: few["models"]["folder"][name]["value"] for name in expected} == expected
+    assert {name: few.models["folder"][name]["value"] for name in expected} == expected
     assert expected["miou"] != whole
     part = fs.StudyPart(set_=["contrast-5"], holdout="few")
     found = fs.measure(study, part=part, resamples=0, engine="local").document["datasets"]["contrast-5.few"]["models"]

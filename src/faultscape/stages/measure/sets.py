@@ -35,6 +35,7 @@ from faultscape.study.tables.corpus import Image, part_name, read_corpus, shards
 SHARD = 64
 SCORES = ("confidence", "doubt", "probabilities", "anomaly")
 Say = Callable[[str], None]
+SetPart = tuple[str, str]  # of a study: a set and a holdout, '' for none
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class DataSet:
     keys: dict[tuple[str, int], str] = field(default_factory=dict)
     together: tuple[str, ...] = ()
     tie_keys: tuple[str, ...] = ()
+    part: SetPart = ("", "")
     labels: tuple[tuple[int, str], ...] = ()  # where the label of each image lies, (shard, id), of a set that was made
 
     @property
@@ -217,9 +219,18 @@ def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataS
     own = set_ if places.folder != label_maps.truth(root, truth) else ""
     of_truth = Source(truth, {}, study=str(root), kind="truth", name=truth, set=places.folder.name if own else "")
     return DataSet(
-        ".".join(filter(None, [set_ or truth, holdout])), tuple(ids), spans, of_truth, models, kept_classes, True, pictures, tuple(sizes), keys, _if_any(together), tuple(tie_keys),
-        tuple(labels) if set_ else (),
+        name_part(set_ or truth, holdout), tuple(ids), spans, of_truth, models, kept_classes, True, pictures, tuple(sizes), keys, _if_any(together), tuple(tie_keys),
+        (set_, holdout), tuple(labels) if set_ else (),
     )  # fmt: skip
+
+
+def name_part(set_: str, holdout: str) -> str:
+    """Return what a part of a study is called in measure.json: the set, or the truth of all that was collected, and the holdout.
+
+    >>> name_part("fog-3", "chairs")
+    'fog-3.chairs'
+    """
+    return f"{set_}.{holdout}" if holdout else set_
 
 
 def _places(root: Path, images: Mapping[str, Image], set_: str, truth: str) -> SetLabels:
