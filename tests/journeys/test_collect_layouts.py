@@ -217,3 +217,76 @@ def test_real_camvid_is_collected_whole(data: Path, tmp_path: Path) -> None:
     assert found.images == 233
     assert found.truths == "labels (233 images)"
     assert states(str(study))["collect"] == "done"
+
+
+def labels_file(root: Path, number: int) -> Path:
+    return root / "gtFine" / "train" / "ulm" / f"ulm_{number:06d}_000019_gtFine_labelIds.png"
+
+
+def test_a_truth_that_was_mended_is_no_failure_any_more(tmp_path: Path) -> None:
+    root = cityscapes(tmp_path / "data", {"ulm": 2}, "train")
+    study, line = tmp_path / "study", fs.KnownData(layout="cityscapes", split="train")
+    good = labels_file(root, 0).read_bytes()
+    made.write(labels_file(root, 0), np.full((48, 96), 77, np.uint8))
+    fs.collect(str(study), str(root), known=line)
+    fs.collect(str(study), str(root), known=line)
+    assert [f.image for f in read_failures(study)] == ["ulm/ulm_000000_000019"]  # not read again, and said still
+    labels_file(root, 0).write_bytes(good)
+    fs.collect(str(study), str(root), known=line)
+    assert read_failures(study) == []
+    assert len(truth_of(study, "labels")) == 2
+
+
+def test_a_file_that_changed_replaces_its_own_label_alone_and_what_a_person_said_is_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = cityscapes(tmp_path / "data", {"ulm": 3}, "train")
+    study, line = tmp_path / "study", fs.KnownData(layout="cityscapes", split="train")
+    fs.collect(str(study), str(root), known=line)
+    for k in range(2):
+        made.write(tmp_path / "own" / "ulm" / f"ulm_{k:06d}_000019.png", np.full((48, 96), 5, np.uint8))
+    fs.label.import_(str(study), str(tmp_path / "own"))
+    made.write(labels_file(root, 1), np.full((48, 96), 8, np.uint8))
+    made.write(labels_file(root, 2), np.full((48, 96), 77, np.uint8))
+    capsys.readouterr()
+    fs.collect(str(study), str(root), known=line)
+    held = truth_of(study, "labels")
+    assert [held[f"ulm/ulm_{k:06d}_000019"][30, 20] for k in range(3)] == [5, 1, 13]  # the last could not be read
+    assert "1 label that differs is kept in truth/labels/removed" in capsys.readouterr().out
+    kept = label_maps.read_stored(label_maps.truth(study, "labels") / "removed", 0)
+    assert [one.id for one in kept if (runs.decode(one.runs) == 5).all()] == ["ulm/ulm_000001_000019"]
+
+
+def test_a_truth_of_another_size_than_its_image_is_a_failure(tmp_path: Path) -> None:
+    root = cityscapes(tmp_path / "data", {"ulm": 2}, "train")
+    made.write(labels_file(root, 0), np.full((24, 48), 7, np.uint8))
+    fs.collect(str(tmp_path / "study"), str(root), known=fs.KnownData(layout="cityscapes", split="train"))
+    (failure,) = read_failures(tmp_path / "study")
+    assert "is 48 x 24 pixels, its image 96 x 48" in failure.reason
+    assert list(truth_of(tmp_path / "study", "labels")) == ["ulm/ulm_000001_000019"]
+
+
+def test_an_overlay_that_changed_is_not_read_in_silence(tmp_path: Path) -> None:
+    root = cityscapes(tmp_path / "data", {"frankfurt": 1})
+    file = root / "fs_val_v2" / "0000_frankfurt_000000_000019_rgb.npz"
+    made.write(file.with_name(file.name.replace("rgb.npz", "labels.png")), np.zeros((48, 96), np.uint8))
+    np.savez_compressed(file, rgb=np.full((48, 96, 3), 3, np.int16))
+    study, line = tmp_path / "study", fs.KnownData(layout="fs-static", split="val")
+    fs.collect(str(study), str(file.parent), set_="static", known=line, classes="cityscapes")
+    (image,) = read_corpus(study)
+    read_photo(image)
+    np.savez_compressed(file, rgb=np.full((48, 96, 3), 4, np.int16))
+    with refused(says="the overlay changed since it was collected; run collect again"):
+        read_photo(image)
+    fs.collect(str(study), str(file.parent), set_="static", known=line)
+    assert read_corpus(study)[0].digest != image.digest
+    read_photo(read_corpus(study)[0])
+
+
+def test_a_role_that_a_person_gave_stays_when_the_data_set_is_collected_again(tmp_path: Path) -> None:
+    root = cityscapes(tmp_path / "data", {"ulm": 2}, "train")
+    study, line = str(tmp_path / "study"), fs.KnownData(layout="cityscapes", split="train")
+    fs.collect(study, str(root), known=line)
+    fs.collect(study, str(root), known=line, role="pool")
+    fs.collect(study, str(root), known=line)
+    assert {image.role for image in read_corpus(Path(study))} == {"pool"}

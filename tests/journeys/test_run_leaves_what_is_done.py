@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import faultscape as fs
 import made
 from faultscape.errors import FaultscapeError, OptionError, SelectionError
 from faultscape.study.settings import read_settings
+from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.selections import read_selection
 from refusals import refused
 
@@ -92,3 +94,13 @@ def test_a_selection_that_is_made_anew_says_which_options_are_others(done: str, 
     said = fs.select(done, as_="freq", replace=True, per_class=2, dry_run=True, engine="local")
     assert "selection freq is made anew (concordance fwiou before, miou now; per_class 1 before, 2 now)" in repr(said)
     assert read_selection(Path(done), "freq")[0].definition["concordance"] == "fwiou"
+
+
+def test_made_sets_follow_the_images_that_are_named(corpus: made.Corpus, tmp_path: Path) -> None:
+    study, photos = str(tmp_path / "study"), sorted(corpus.photos.iterdir())
+    fs.collect(study, *map(str, photos[:-1]), classes=str(corpus.classes))
+    fs.stress.fog(study, beta=[0.02])
+    fs.stress.corrupt(study, corruption=["contrast"], severities="3", set_="foggy-0.02")
+    fs.run(study, *map(str, photos), corpus.models, engine="local")
+    of_set = Counter(image.set for image in read_corpus(Path(study)))
+    assert of_set == {"main": 6, "foggy-0.02": 6, "foggy-0.02-contrast-3": 6}

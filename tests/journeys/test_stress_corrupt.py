@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -258,6 +259,26 @@ def test_a_set_is_measured_by_the_labels_of_its_parents(study: str, corpus: made
     assert fs.measure(study, resamples=0, engine="local").document["images"] == {"dark": 6}  # of what was collected alone
 
 
+def test_measures_of_sets_accumulate_from_line_to_line(
+    study: str, corpus: made.Corpus, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def measured(**part: Any) -> dict[str, Any]:
+        return fs.measure(study, part=fs.StudyPart(**part), resamples=0, engine="local").document["datasets"]
+
+    corrupted(study)
+    study_with_labels(study, corpus)
+    fs.predict(study, {"dark": f"{corpus.root / 'mine.py'}:dark"}, engine="local")
+    fs.stress.holdout(study, classes=[made.NAMES[1]], as_="few")
+    first = measured(set_=["contrast-2"])
+    measured(set_=["contrast-4"])
+    assert "beside these, measured before: contrast-2\n" in capsys.readouterr().out
+    assert [*measured(holdout="few")] == ["labels.few", "contrast-4", "contrast-2"]
+    assert measured(set_=["contrast-2"])["contrast-2"] == first["contrast-2"]  # in another order, and not counted anew
+    fs.collect(study, remove=["contrast-4/*"])
+    assert [*measured(set_=["gaussian_noise-2"])] == ["gaussian_noise-2", "contrast-2", "labels.few"]
+    assert "note: contrast-4, which was measured before, is left out" in capsys.readouterr().out
+
+
 def test_labels_move_with_pixels_where_that_is_asked_for(study: str, corpus: made.Corpus) -> None:
     from faultscape.classes.class_lists import table
     from faultscape.maps import runs
@@ -268,7 +289,9 @@ def test_labels_move_with_pixels_where_that_is_asked_for(study: str, corpus: mad
     with refused(says="there are no labels yet"):
         fs.stress.corrupt(study, corruption=["elastic_transform"], severities="5", move_labels=True, engine="local")
     study_with_labels(study, corpus)
-    fs.stress.corrupt(study, corruption=["elastic_transform", "contrast"], severities="5", move_labels=True, engine="local")
+    fs.stress.corrupt(
+        study, corruption=["elastic_transform", "contrast"], severities="5", seed=3, move_labels=True, engine="local"
+    )
     about = json.loads((Path(study) / "sets.json").read_text())["sets"]
     assert (about["elastic_transform-5"]["labels"], about["contrast-5"]["labels"]) == ("own", "parents")
     rows = [image for image in read_corpus(Path(study)) if image.set == "elastic_transform-5"]
@@ -278,7 +301,7 @@ def test_labels_move_with_pixels_where_that_is_asked_for(study: str, corpus: mad
         held = label_maps.read_maps(labels_folder(Path(study), image.set), image.shard)
         truth = corpus.truths[corpus.ids.index(image.parent)]
         key = hashlib.sha256((corpus.photos / f"{image.parent}.png").read_bytes()).hexdigest()
-        expected = fs.stressors.move_labels(truth, "elastic_transform", 5, seed=0, key=key)
+        expected = fs.stressors.move_labels(truth, "elastic_transform", 5, seed=3, key=key)
         np.testing.assert_array_equal(runs.decode(held[image.id]), expected)
         assert (places[expected] <= 5).all()
         moved += (expected != truth).any()

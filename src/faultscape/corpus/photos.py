@@ -19,7 +19,7 @@ from PIL import Image as Pillow
 
 from faultscape.corpus.parquet_rows import row_of
 from faultscape.corpus.row_reader import Rows
-from faultscape.corpus.stress.recipes import Recipe, cook, recipe_of
+from faultscape.corpus.stress.recipes import CANNOT, Recipe, cook, recipe_of
 from faultscape.errors import ImageError
 from faultscape.formats.guard import read_bytes
 from faultscape.formats.pictures import Picture, examine, rgb_of, size_of
@@ -110,9 +110,14 @@ def read_photo(image: Image) -> tuple[np.ndarray, str]:
 
 
 def back(image: Image, why: str) -> bool:
-    """Whether an image that failed because its picture was another, or gone, is again what was collected."""
+    """Whether an image that failed because its picture, or a file that it is made with, was another or gone, is again what was collected."""
     recipe = recipe_of(image.source)
     place = recipe.of if recipe else image.source
+    if recipe and why.startswith(CANNOT):
+        try:
+            return bool(read_photo(image)[0].size)
+        except ImageError:
+            return False
     if why not in (f"{place}: {CHANGED}", f"{place}: {PARENT_CHANGED}", f"{place}: {os.strerror(errno.ENOENT)}"):
         return False
     try:

@@ -26,7 +26,7 @@ def collected(images: Iterable[Image]) -> list[Image]:
 
 
 def follow(images: list[Image]) -> list[Image]:
-    """Return the images with those that were made where their parents are now, in their groups; one whose parent left stays as it is."""
+    """Return the images with those that were made where their parents are now, in their groups, near-duplicates of what their parents are near-duplicates of; one whose parent left stays as it is."""
     if not any(image.parent for image in images):
         return images
     by_id = {image.id: image for image in images}
@@ -34,16 +34,26 @@ def follow(images: list[Image]) -> list[Image]:
 
     def followed(image: Image) -> Image:
         if image.id not in done:
+            done[image.id] = image  # as it is, where a file says that it is made of what is made of it
             parent = by_id.get(image.parent)
             recipe = recipe_of(image.source) if parent is not None else None
-            if parent is None or recipe is None:
-                done[image.id] = image
-            else:
+            if parent is not None and recipe is not None:
                 parent = followed(parent)
-                done[image.id] = replace(image, source=recipe.moved(parent.source).source, group=parent.group)
+                done[image.id] = replace(
+                    image, source=recipe.moved(parent.source).source, group=parent.group, near_duplicate_of=_first(image, parent, by_id)
+                )  # fmt: skip
         return done[image.id]
 
     return [followed(image) for image in images]
+
+
+def _first(image: Image, parent: Image, by_id: Mapping[str, Image]) -> str:
+    """Return the id of the image that begins the near-duplicate group of a made one: what its set has of the image that begins the parent's, itself where there is none."""
+    before = "" if parent.set == "main" else f"{parent.set}/"
+    if image.id != f"{image.set}/{parent.id.removeprefix(before)}":  # another draw of a parent
+        return image.id
+    first = by_id.get(f"{image.set}/{parent.near_duplicate_of.removeprefix(before)}")
+    return first.id if first is not None and first.parent == parent.near_duplicate_of else image.id
 
 
 def descendants(images: Iterable[Image], gone: Collection[str]) -> set[str]:
@@ -62,9 +72,9 @@ def descendants(images: Iterable[Image], gone: Collection[str]) -> set[str]:
     return found
 
 
-def returning(removed: Mapping[str, Image], back: Collection[str], sets: Collection[str]) -> list[Image]:
-    """Return the made images that left with their parents and come back with them, of the ``sets`` that there still are."""
-    return [removed[id_] for id_ in sorted(descendants(removed.values(), back)) if removed[id_].set in sets]
+def returning(removed: Mapping[str, Image], back: Collection[str]) -> list[Image]:
+    """Return the made images that left with their parents and come back with them."""
+    return [removed[id_] for id_ in sorted(descendants(removed.values(), back))]
 
 
 @dataclass(frozen=True)
@@ -79,13 +89,20 @@ def labels_of_set(root: Path, images: Mapping[str, Image], name: str, truth: str
     """Return where the labels of the images of a set lie under a truth: a set that has no labels of its own has those of its parents. None where there can be none."""
     sets = read_stress(root).sets
     places = {image.id: image for image in images.values() if image.set == name}
-    while (about := sets.get(name)) is not None and about.labels == "parents":
+    while (about := sets.get(name)) is not None and about.labels == "parents" and places:
         places = {id_: images[image.parent] for id_, image in places.items() if image.parent in images}
         name = about.of
     if about is not None and (about.labels == "none" or about.truth != truth):
         return None
     folder = label_maps.truth(root, truth) if about is None else labels_folder(root, name)
     return SetLabels(folder, {id_: (image.shard, image.id) for id_, image in places.items()})
+
+
+def refuse_unfinished(root: Path, name: str) -> None:
+    """StudyError for a set whose line was killed before all of it was there: its labels may be those of other images."""
+    about = read_stress(root).sets.get(name)
+    if about is not None and not about.inputs:
+        raise StudyError(f"--set {name}: the line that makes it was not finished; `faultscape status` names it: run that first")
 
 
 def held_out(root: Path, settings: Settings, name: str) -> Classes:

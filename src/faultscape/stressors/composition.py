@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from faultscape.errors import ImageError
-from faultscape.stressors.anomaly_labels import ANOMALY, KNOWN, count_labels, labels_of_base
+from faultscape.stressors.anomaly_labels import ANOMALY, KNOWN, VOID, count_labels, labels_of_base
 from faultscape.stressors.blend_plans import BlendPlan
 from faultscape.stressors.blend_steps.catalogue import FrameFacts, steps_of
 from faultscape.stressors.blend_steps.layer import GREY, WHITE, WHOLE, Layer, layer_of
@@ -33,10 +33,11 @@ class StepValue:
 
 @dataclass(frozen=True, eq=False)
 class Blended:
-    """A blended frame: image (H, W, 3) uint8, labels (H, W) uint8, and what each step did."""
+    """A blended frame: image (H, W, 3) uint8, labels (H, W) uint8, ``objects`` (H, W) the same where objects lie and void where none does, and what each step did."""
 
     image: np.ndarray
     labels: np.ndarray
+    objects: np.ndarray
     steps: tuple[StepValue, ...]
 
     @property
@@ -70,7 +71,7 @@ def blend(
         raise ImageError(
             f"blending: the plan is for {plan.width} x {plan.height} pixels, the image has {base.shape[1]} x {base.shape[0]}; plan it anew for this image"
         )
-    labels = labels_of_base(void, (plan.height, plan.width))
+    labels, objects = labels_of_base(void, (plan.height, plan.width)), np.full((plan.height, plan.width), VOID, np.uint8)
     image = base.copy()
     frame = FrameFacts(image, plan.focus)
     values = []
@@ -79,10 +80,11 @@ def blend(
         for step in steps_of(plan.preset, placement.use):
             layer, value = step.apply(layer, frame, placement)
             values.append(StepValue(number, step.name, value))
-        _compose(image, labels, layer, KNOWN if placement.use == "known" else ANOMALY)
+        _compose(image, objects, layer, KNOWN if placement.use == "known" else ANOMALY)
+    labels = np.where(objects == VOID, labels, objects)
     if plan.fog is not None:
         image = add_fog(image, plan.fog, labels == KNOWN, depth, horizon=plan.focus[1])
-    return Blended(image, labels, tuple(values))
+    return Blended(image, labels, objects, tuple(values))
 
 
 def _margin(placement: Placement, shape: tuple[int, ...]) -> int:
@@ -92,7 +94,7 @@ def _margin(placement: Placement, shape: tuple[int, ...]) -> int:
     return 2 + blurs + moved
 
 
-def _compose(image: np.ndarray, labels: np.ndarray, layer: Layer, label: int) -> None:
+def _compose(image: np.ndarray, objects: np.ndarray, layer: Layer, label: int) -> None:
     """Lay a layer over an image in place: image (1 - alpha) + colour alpha, with the layer's light where it is not."""
     x, y = layer.corner
     height, width = layer.alpha.shape
@@ -105,4 +107,4 @@ def _compose(image: np.ndarray, labels: np.ndarray, layer: Layer, label: int) ->
         under = np.minimum(under + layer.light[own], WHITE)
     mixed = under * (WHOLE - alpha) + layer.colour[own] * alpha
     image[rows, columns] = (mixed + GREY * WHOLE // 2) >> 20
-    labels[rows, columns][alpha[..., 0] * 2 >= WHOLE] = label
+    objects[rows, columns][alpha[..., 0] * 2 >= WHOLE] = label

@@ -111,7 +111,7 @@ def _undone(root: Path, artefact: str) -> list[Node]:
 
 
 def _collected_and_predicted(study: str, arguments: Sequence[Source], engine: str, **about: Any) -> list[str]:
-    """Collect the images and predict the models that are named, with what is said ``about`` the study; where no model is, go on with those of the study that lack maps and whose sources are there."""
+    """Collect the images and predict the models that are named, with what is said ``about`` the study; where no model is, go on with those of the study that lack maps and whose sources are there. Made sets follow the images, before models see them."""
     from faultscape.errors import StudyError
     from faultscape.prediction.catalogue import there
     from faultscape.stages.artefacts.maps import lacking_parts
@@ -130,6 +130,8 @@ def _collected_and_predicted(study: str, arguments: Sequence[Source], engine: st
         line = " ".join([f"faultscape run {shlex.quote(study)} IMAGES NAME=SOURCE ...", *option_words(about)])
         raise StudyError(f"{study} is no study yet; name its images beside the models: `{line}`")
     done = [repr(collect(study, *images, **about))] if images or (about and there_is_one) else []
+    if there_is_one:
+        done += _stressed_again(study, engine)
     if models:
         return [*done, repr(predict(study, *models, engine=engine))]
     if not (Path(study) / "study.toml").exists():
@@ -140,6 +142,19 @@ def _collected_and_predicted(study: str, arguments: Sequence[Source], engine: st
     if gone := [name for name in lacking if name not in todo]:
         done.append(f"{', '.join(gone)}: the source is no longer there; the stored maps are used")
     return [*done, repr(predict(study, todo, engine=engine))] if todo else done
+
+
+def _stressed_again(study: str, engine: str) -> list[str]:
+    """Make the stale and missing sets that were made of others, each once: those of made sets after these."""
+    from faultscape.stages.given_options import call_again
+    from faultscape.stages.snapshot import Snapshot
+    from faultscape.verbs import stress
+
+    root, made = Path(study), dict[str, str]()
+    while todo := next((node.name for node in _undone(root, "sets") if node.name not in made), ""):
+        about = Snapshot(root).stress.sets[todo]
+        made[todo] = repr(call_again(getattr(stress, about.kind), study, about.line, engine=engine))
+    return list(made.values())
 
 
 def _selected(study: str, asked: dict[str, Any], goal: Goal, engine: str) -> list[str]:

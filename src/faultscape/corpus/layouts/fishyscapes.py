@@ -8,6 +8,7 @@ Source: the authors' loader; nothing is unpickled, and an array of another kind 
 
 from __future__ import annotations
 
+import hashlib
 import io
 import re
 import zipfile
@@ -85,9 +86,11 @@ def add_overlay(image: np.ndarray, overlay: np.ndarray, of: str = "the overlay")
     return np.clip(image.astype(np.int64) + overlay, 0, 255).astype(np.uint8)
 
 
-def read_overlay(path: str) -> np.ndarray:
-    """Return the signed difference (H, W, 3) int16 of an .npz file under the name ``rgb``; ImageError for any other file."""
+def read_overlay(path: str, digest: str = "") -> np.ndarray:
+    """Return the signed difference (H, W, 3) int16 of an .npz file under the name ``rgb``; ImageError for any other file, and for one whose SHA-256 is not the ``digest`` that it had."""
     data = read_bytes(path, ImageError, limit=_MAX_BYTES)
+    if digest and hashlib.sha256(data).hexdigest() != digest:
+        raise ImageError(f"{path}: the overlay changed since it was collected; run collect again")
     with decoding(path, ImageError):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > _MAX_BYTES:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 
 import numpy as np
 
 from faultscape import plug
 from faultscape.corpus.layouts.fishyscapes import add_overlay, read_overlay
 from faultscape.corpus.stress.files import read_depth, read_object, read_textures, read_void
-from faultscape.errors import ImageError
+from faultscape.errors import FaultscapeError, ImageError
 from faultscape.stressors.blend_plans import plan_of_text
 from faultscape.stressors.composition import Blended, blend
 from faultscape.stressors.corruption import corrupt
@@ -24,6 +24,7 @@ from faultscape.stressors.fog import Fog, add_fog
 
 PREFIX = "stress:"
 METHOD = 1  # raised when the same recipe makes other pixels
+CANNOT = "cannot be made: "  # begins why a step makes nothing of a parent that is what it was
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class OverlayStep:
 Step = CorruptStep | BlendStep | FogStep | OverlayStep
 _KINDS: dict[str, type[Step]] = {"corrupt": CorruptStep, "blend": BlendStep, "fog": FogStep, "overlay": OverlayStep}
 _PLACES = ("textures", "objects", "depth", "overlay")  # fields that say where a file lies, whose digests stand beside
+_PLAIN: dict[object, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float)}
 
 
 @dataclass(frozen=True)
@@ -92,8 +94,11 @@ class Recipe:
 
     @property
     def made_digest(self) -> str:
-        """The digest of the image that is made: of the parent's, the step, and how it is computed now."""
+        """The digest of the image that is made: of the parent's, the step without what files are called, and how it is computed now. CorpusError for a plan that is none."""
         step = {name: value for name, value in asdict(self.step).items() if name not in _PLACES}
+        if isinstance(self.step, BlendStep):
+            plan = plan_of_text(self.step.plan)
+            step["plan"] = replace(plan, objects=tuple(replace(placed, name="") for placed in plan.objects)).text()
         return hashlib.sha256(_text([METHOD, self.digest, self.kind, step]).encode()).hexdigest()
 
     def moved(self, of: str) -> Recipe:
@@ -114,14 +119,33 @@ def recipe_of(source: str) -> Recipe | None:
     try:
         held = json.loads(source[len(PREFIX) :])
         (kind,) = held.keys() & _KINDS.keys()
-        return Recipe(str(held["of"]), str(held["digest"]), _KINDS[kind](**held[kind]))
+        recipe = Recipe(held["of"], held["digest"], _KINDS[kind](**held[kind]))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise ImageError(f"{source[:60]}...: is no recipe of an image; run the line of `faultscape stress` again") from None
+        recipe = None
+    if recipe is None or not (_plain(recipe.step) and _is_text(recipe.of) and _is_text(recipe.digest)):
+        raise ImageError(f"{source[:60]}...: is no recipe of an image; run the line of `faultscape stress` again")
+    return recipe
+
+
+def _plain(step: Step) -> bool:
+    """Return whether the fields of a step are what they are declared as: a file may say anything."""
+    held = [(getattr(step, field.name), _PLAIN[field.type]) for field in fields(step)]
+    return all(_is_text(value) if kinds == (str,) else type(value) in kinds for value, kinds in held)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and "\0" not in value
 
 
 def cook(recipe: Recipe, parent: np.ndarray) -> np.ndarray:
-    """Return the image (H, W, 3) uint8 that a recipe makes of the pixels of its parent, of the same shape; ImageError where a file that it needs is gone or another."""
-    step = recipe.step
+    """Return the image (H, W, 3) uint8 that a recipe makes of the pixels of its parent, of the same shape; ImageError where that cannot be: a file that it needs is gone or another."""
+    try:
+        return _cooked(recipe.step, parent)
+    except (FaultscapeError, UnicodeEncodeError) as error:
+        raise ImageError(f"{CANNOT}{error}") from None
+
+
+def _cooked(step: Step, parent: np.ndarray) -> np.ndarray:
     if isinstance(step, CorruptStep):
         if code_of(step.name) not in ("", step.code):  # before the file is run
             raise ImageError(
@@ -130,7 +154,7 @@ def cook(recipe: Recipe, parent: np.ndarray) -> np.ndarray:
         textures = read_textures(step.textures, step.code) if step.textures else None
         return corrupt(parent, step.name, step.severity, seed=step.seed, key=step.key, textures=textures)
     if isinstance(step, OverlayStep):
-        return add_overlay(parent, read_overlay(step.overlay), step.overlay)
+        return add_overlay(parent, read_overlay(step.overlay, step.code), step.overlay)
     depth = read_depth(step.depth, step.depth_digest, parent.shape[:2]) if step.depth else None
     if isinstance(step, FogStep):
         return add_fog(parent, Fog(step.beta, (step.light, step.light, step.light)), depth=depth)

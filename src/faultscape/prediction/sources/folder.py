@@ -150,6 +150,8 @@ def _files(maps: Path, shards: Shards, pattern: str | None, say: Say) -> dict[st
         made.update(image.id for image in images if image.parent)
     of_made = {f.id: f.path for f in found if f.id in made}
     rest = [f for f in found if f.id not in made]
+    if of_made and not rest:
+        return of_made
     return fit(str(maps), rest, collected, pattern=pattern, say=say) | of_made
 
 

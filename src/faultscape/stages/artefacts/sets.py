@@ -7,7 +7,7 @@ from pathlib import Path
 
 from faultscape.corpus.stress.files import textures_digest
 from faultscape.corpus.stress.recipes import METHOD, code_of
-from faultscape.errors import counted
+from faultscape.errors import ImageError, counted
 from faultscape.nouns import JsonObject
 from faultscape.stages.artefacts import labels
 from faultscape.stages.artefacts.artefact import METHOD as METHOD_INPUT
@@ -22,7 +22,10 @@ def own_files(parameters: Mapping[str, object]) -> dict[str, str]:
     name, textures = str(parameters.get("corruption", "")), str(parameters.get("textures", ""))
     if ".py:" in name:
         return {"code": code_of(name)} if Path(name.rpartition(":")[0]).is_file() else {}
-    return {"textures": textures_digest(textures)} if textures and Path(textures).is_dir() else {}
+    try:
+        return {"textures": textures_digest(textures)} if textures else {}
+    except ImageError:
+        return {}
 
 
 def _lines(snapshot: Snapshot) -> dict[str, dict[str, StressSet]]:
@@ -55,6 +58,12 @@ def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
 def _now(snapshot: Snapshot, about: StressSet) -> dict[str, str]:
     own = {"labels": labels.key(snapshot, about.truth)} if about.truth else {}
     return {"images": snapshot.set_keys.get(about.of, ""), METHOD_INPUT: str(METHOD), **own, **own_files(about.parameters)}
+
+
+def is_outdated(snapshot: Snapshot, name: str) -> bool:
+    """Return whether a set was made of other images, labels or files than there are now; of one that was collected it is not."""
+    about = snapshot.stress.sets.get(name)
+    return about is not None and about.inputs != _now(snapshot, about)
 
 
 def _describe(snapshot: Snapshot, name: str) -> str:

@@ -6,7 +6,7 @@ Conventions: an image is known by its id within its set; the study keeps an imag
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
@@ -38,7 +38,7 @@ from faultscape.study.store import is_address
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name, read_corpus, write_corpus
 from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
-from faultscape.study.tables.removed_images import note_removed, read_removed
+from faultscape.study.tables.removed_images import note_removed, read_removed, whole_sizes
 from faultscape.study.tables.stress_sets import read_stress
 
 
@@ -145,7 +145,9 @@ def _collect(
         raise CorpusError(f"the set {set_name!r} was made by `faultscape stress`; collect images as another --set")
     if wanted.classifies and settings.in_own_order(held.values(), named.pictures, named.lists, _prefix(set_name)):
         wanted.own_order = True
-    removed = {image.id: image for image in read_removed(root)}
+    sets = read_stress(root).sets
+    _refuse_made_ids(named, sets)
+    removed = {image.id: image for image in read_removed(root) if not image.parent or image.set in sets}
     known = removed | held
     named = _joined(known, named)
     found = _with_held_ids(known, named.found, set_name)
@@ -160,8 +162,8 @@ def _collect(
         fresh = [_of_frame(image, named.frames.get(image.id), options, new=image.id not in known) for image in fresh]
     stay = [image for image in held.values() if image.id not in dropped]
     back = {image.id for image in fresh if image.id in removed}
-    fresh += returning(removed, back, read_stress(root).sets)
-    last = max((image.shard for image in known.values()), default=-1)
+    fresh += returning(removed, back)
+    last = max(whole_sizes(root), default=-1) if held else -1
     images = follow(grouped(sharded(stay, fresh, wanted.shard, last), held))
     if back:
         print(
@@ -189,6 +191,14 @@ def _collect(
         options.study, images, sum(i.id not in held and not i.parent for i in fresh), len(gathered.failures), wanted
     )
     return replace(found, truths=", ".join(f"{name} ({counted(number, 'image')})" for name, number in truths.items()))
+
+
+def _refuse_made_ids(named: _Named, sets: Collection[str]) -> None:
+    """CorpusError for an id that begins as those of a made set do: one of the two images would be lost."""
+    if taken := next((id_ for id_ in named.everything if id_.partition("/")[0] in sets), None):
+        raise CorpusError(
+            f"the id {taken!r} would be of the set {taken.partition('/')[0]!r}, which was made by `faultscape stress`; collect these images as another --set NAME"
+        )
 
 
 def _of_frame(image: Image, frame: Frame | None, options: CollectOptions, *, new: bool) -> Image:

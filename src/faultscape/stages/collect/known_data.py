@@ -21,7 +21,7 @@ from faultscape.corpus.layouts.layout import Frame, Layout, check, find_frames
 from faultscape.corpus.mixtures import Part as MixturePart
 from faultscape.corpus.mixtures import draw, label_mapping, mixture
 from faultscape.corpus.stress.recipes import OverlayStep, Recipe
-from faultscape.errors import FaultscapeError, OptionError, counted
+from faultscape.errors import FaultscapeError, LabelMapError, OptionError, counted
 from faultscape.formats.guard import read_bytes
 from faultscape.maps import runs
 from faultscape.nouns import Classes
@@ -36,6 +36,7 @@ from faultscape.study.tables.label_maps import StoredMap
 from faultscape.study.tables.logs import Failure, Timing, read_failures, replace_failures
 from faultscape.study.tables.stress_sets import DataSource, add_source, read_stress
 
+_ID, _FILE = 8, 16  # letters of the digests of an id and of a file
 KINDS = {"semantic": "labels", "anomaly": "anomaly", "instance": "instances"}  # of truth, and the names that they are kept under
 
 
@@ -127,40 +128,32 @@ def enter_truths(root: Path, settings: Settings, found: Found, ids: Mapping[str,
     for kind in kinds:
         name = KINDS[kind]
         where, jobs = label_maps.truth(root, name), []
+        parts, labels = read_manifest(where), mapping if kind == "semantic" else {}
         of_shard: dict[int, list[tuple[str, Frame]]] = {}
         for id_, frame in ids.items():
             if id_ in shard_of and (frame.instances if kind == "instance" else frame.truth):
                 of_shard.setdefault(shard_of[id_], []).append((id_, frame))
         for number, rows in sorted(of_shard.items()):
-            print_ = _fingerprint(
-                [frame.instances if kind == "instance" else frame.truth for _, frame in rows],
-                mapping if kind == "semantic" else {},
-            )
-            if prints.get(f"{name}/{number}") != print_:
-                jobs.append(
-                    TruthJob(
-                        str(root),
-                        found.layout.name,
-                        kind,
-                        number,
-                        tuple(sorted(rows)),
-                        mapping if kind == "semantic" else {},
-                        print_,
-                    )
-                )
-        failures += _fill(root, name, kind, jobs)
-        prints |= {f"{name}/{job.number}": job.made_from for job in jobs}
+            now = {id_: _fingerprint(id_, frame.instances if kind == "instance" else frame.truth, labels) for id_, frame in rows}
+            before = _fingerprints(prints.get(f"{name}/{number}", ""))
+            if changed := tuple((id_, frame) for id_, frame in sorted(rows) if now[id_] not in before):
+                held = parts[part_name(number)].sha256 if part_name(number) in parts else ""
+                made_from = (held, *(now[id_] for id_, _ in changed))
+                jobs.append(TruthJob(str(root), found.layout.name, kind, number, changed, labels, made_from))
+            mine = {one[:_ID] for one in now.values()}
+            prints[f"{name}/{number}"] = "".join(sorted({*now.values(), *(one for one in before if one[:_ID] not in mine)}))
+        wrong, replaced = _fill(root, name, kind, jobs)
+        failures += wrong
+        if replaced:
+            print(f"{counted(replaced, 'label that differs is', 'labels that differ are')} kept in truth/{name}/removed")
+        read = {id_ for job in jobs for id_, _ in job.images}
+        still = [f for f in read_failures(root) if (f.stage, f.name) == ("label", name) and f.image not in read]
+        replace_failures(root, "label", name, still + wrong)
         counts[name] = sum(len(rows) for rows in of_shard.values())
         if not counts[name] or not read_manifest(where):
             del counts[name]
     add_source(root, set_name, DataSource(layout=found.layout.name, path=found.path, split=found.split, fingerprints=prints))
     if failures:
-        still = [
-            f
-            for f in read_failures(root)
-            if f.stage == "label" and f.name == set_name and f.image not in {f.image for f in failures}
-        ]
-        replace_failures(root, "label", set_name, still + failures)
         print(
             f"{counted(len(failures), 'truth')} could not be read (failures.csv); the first: {failures[0].image}: {failures[0].reason}"
         )
@@ -169,7 +162,7 @@ def enter_truths(root: Path, settings: Settings, found: Found, ids: Mapping[str,
 
 @dataclass(frozen=True)
 class TruthJob:
-    """The truth of one kind of some images of a shard; ``labels`` {label id: class of the study, or void}, ``made_from`` a digest of the files."""
+    """The truth of one kind of some images of a shard; ``labels`` {label id: class of the study, or void}, ``made_from`` the checksum of the part that the others lie in, and digests of the files."""
 
     study: str = field(metadata=CHANGES_NOTHING)
     layout: str
@@ -177,24 +170,34 @@ class TruthJob:
     number: int
     images: tuple[tuple[str, Frame], ...]
     labels: dict[str, str]
-    made_from: str
+    made_from: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class TruthPart:
-    """The part of one shard that was put, and (id, why) of what could not be read."""
+    """The part of one shard that was put, (id, why) of what could not be read, and the ids whose labels were others before."""
 
     sha256: str
     rows: int
     failures: tuple[tuple[str, str], ...]
+    replaced: tuple[str, ...]
 
 
-def _fill(root: Path, name: str, kind: str, jobs: Sequence[TruthJob]) -> list[Failure]:
-    where, failures = label_maps.truth(root, name), list[Failure]()
+def _fill(root: Path, name: str, kind: str, jobs: Sequence[TruthJob]) -> tuple[list[Failure], int]:
+    """Make the parts of truth, and return what could not be read, and of how many images labels that were others are kept: a person may have made them."""
+    where, failures, kept = label_maps.truth(root, name), list[Failure](), set[str]()
 
     def enter(made: list[tuple[TruthJob, TruthPart]]) -> list[Timing]:
         new = {part_name(job.number): Part(one.sha256, one.rows, kind) for job, one in made}
-        write_manifest(where, read_manifest(where) | new)
+        parts = read_manifest(where)
+        others = {
+            job.number: [held for held in label_maps.read_stored(where, job.number, parts) if held.id in one.replaced]
+            for job, one in made
+            if one.replaced
+        }
+        label_maps.keep_taken_back(where, others, kind)
+        write_manifest(where, parts | new)
+        kept.update(id_ for _, one in made for id_ in one.replaced)
         failures.extend(Failure("label", name, id_, why) for _, one in made for id_, why in one.failures)
         return []
 
@@ -202,7 +205,7 @@ def _fill(root: Path, name: str, kind: str, jobs: Sequence[TruthJob]) -> list[Fa
         root, "faultscape.stages.collect.known_data:truth_shard", jobs, TruthPart, enter, parts=lambda job, made: [(where, part_name(job.number), made.sha256)],
         title=f"truth {name}", items=sum(len(job.images) for job in jobs), engine="processes", begin_here=True,
     )  # fmt: skip
-    return failures
+    return failures, len(kept)
 
 
 @task(TruthJob)
@@ -210,17 +213,25 @@ def truth_shard(job: TruthJob, tick: Callable[[int], None]) -> TruthPart:
     """Read the truth of some images of a shard, and put it beside the others that the shard has."""
     root, layout = Path(job.study), entry(job.layout)
     where = label_maps.truth(root, KINDS[job.kind])
-    held = {one.id: one for one in label_maps.read_stored(where, job.number)}
+    before = {one.id: one for one in label_maps.read_stored(where, job.number)}
+    held, sizes = dict(before), {image.id: (image.height, image.width) for image in read_corpus(root, job.number)}
     read = _reader(layout, job, read_settings(root).class_list)
     failures = []
     for id_, frame in job.images:
         try:
-            held[id_] = StoredMap(id_, runs.encode(read(frame)))
+            labels = read(frame)
+            if labels.shape != sizes[id_]:
+                file, (high, wide) = frame.instances if job.kind == "instance" else frame.truth, sizes[id_]
+                raise LabelMapError(
+                    f"{file}: is {labels.shape[1]} x {labels.shape[0]} pixels, its image {wide} x {high}; truth has the size of its image"
+                )
+            held[id_] = StoredMap(id_, runs.encode(labels))
         except FaultscapeError as error:
             failures.append((id_, str(error)))
         tick(1)
     maps = [held[id_] for id_ in sorted(held)]
-    return TruthPart(label_maps.put_maps(where, job.number, maps), len(maps), tuple(failures))
+    replaced = tuple(sorted(id_ for id_, one in before.items() if one.runs != held[id_].runs))
+    return TruthPart(label_maps.put_maps(where, job.number, maps), len(maps), tuple(failures), replaced)
 
 
 def _reader(layout: Layout, job: TruthJob, classes: Classes) -> Callable[[Frame], np.ndarray]:
@@ -268,7 +279,12 @@ def _mapping(found: Found, settings: Settings) -> dict[str, str]:
     return mapping
 
 
-def _fingerprint(files: Sequence[str], mapping: Mapping[str, str]) -> str:
-    """Return a digest of files by size and time, and of what their labels mean."""
-    stats = [(os.path.basename(file), os.stat(file).st_size, os.stat(file).st_mtime_ns) for file in files]
-    return key_of(sorted(stats), sorted(mapping.items()))
+def _fingerprint(id_: str, file: str, mapping: Mapping[str, str]) -> str:
+    """Return a digest of an id, and one of its file by size and time and of what its labels mean."""
+    about = os.stat(file)
+    return key_of(id_)[:_ID] + key_of(os.path.basename(file), about.st_size, about.st_mtime_ns, sorted(mapping.items()))[:_FILE]
+
+
+def _fingerprints(text: str) -> set[str]:
+    """Return the digests that stand in a row for the images of a shard."""
+    return {text[first : first + _ID + _FILE] for first in range(0, len(text), _ID + _FILE)}

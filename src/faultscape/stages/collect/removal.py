@@ -15,7 +15,7 @@ from faultscape.stages.collect.options import CollectOptions
 from faultscape.stages.collect.shards import grouped
 from faultscape.stages.consequences import change
 from faultscape.stages.evidence import labelled_among
-from faultscape.stages.made_sets import descendants
+from faultscape.stages.made_sets import descendants, follow
 from faultscape.study.folder import existing
 from faultscape.study.tables.corpus import read_corpus, write_corpus
 from faultscape.study.tables.removed_images import note_removed
@@ -42,7 +42,7 @@ def _removed(root: Path, words: Sequence[str]) -> str:
     labelled = len(labelled_among(root, gone))
     note_removed(root, [held[id_] for id_ in sorted(gone)])
     stay = [image for image in held.values() if image.id not in gone]
-    write_corpus(root, grouped(stay, {image.id: image for image in stay}))
+    write_corpus(root, follow(grouped(stay, {image.id: image for image in stay})))
     drop_sets(root, {held[id_].set for id_ in gone} - {image.set for image in stay})
     made = f", {len(gone) - len(named):,} of them made of the others" if len(gone) > len(named) else ""
     kept = f"; labels of {labelled} of them are kept, and count again when the images are collected again" if labelled else ""

@@ -9,18 +9,20 @@ from __future__ import annotations
 import glob
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from faultscape.arguments import ClassList, Source, Sources, place_text
 from faultscape.classes.class_lists import checked, resolve
-from faultscape.errors import ClassesError, ModelError, OptionError, closest
+from faultscape.errors import ClassesError, FaultscapeError, ModelError, OptionError, closest
 from faultscape.nouns import Classes
 from faultscape.stages import evidence
+from faultscape.stages.artefacts.sets import is_outdated
 from faultscape.stages.measure.options import FileRules, Inputs, ScoreFolders, StudyPart
-from faultscape.stages.measure.sets import SCORES, DataSet, Say, of_files, of_study
+from faultscape.stages.measure.sets import SCORES, DataSet, Say, SetPart, name_part, of_files, of_study
+from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import check_name, refuse_twin
 from faultscape.study.settings import read_settings
 
@@ -43,8 +45,9 @@ def of_words(
     regions: str,
     say: Say,
     part: StudyPart = StudyPart(),
+    earlier: Sequence[SetPart] = (),
 ) -> list[DataSet]:
-    """Return the data sets that one line means: one, or of a study each set that it names; OptionError where its words do not fit together."""
+    """Return the data sets that one line means: one, or of a study each set that it names, before those of ``earlier`` lines; OptionError where its words do not fit together."""
     if source is None:
         raise OptionError(
             "say what to measure: TRUTH NAME=MAPS ... --classes C, or MASKS --anomaly NAME=SCORES, or STUDY, or --datasets LIST"
@@ -69,13 +72,32 @@ def of_words(
                 f"{source} is a study: say which images belong together with `faultscape collect {source} --group ...`, "
                 f"or cut groups into runs of images with `faultscape collect {source} --block N`"
             )
-        named = dict.fromkeys(part.set_ or [""])
-        return [of_study(Path(source), study_truth(Path(source), truth), set_, part.holdout or "") for set_ in named]
+        return _parts_of_study(Path(source), study_truth(Path(source), truth), part, earlier, say)
     if part.given:
         raise OptionError(f"--{'set' if part.set_ else 'holdout'} names a part of a study, and {source} is no study")
     if truth is not None:
         raise OptionError(f"--truth names a truth of a study, and {source} is no study")
     return [_of_folders("data", source, maps, named_scores, classes, rules, regions, say)]
+
+
+def _parts_of_study(root: Path, truth: str, part: StudyPart, earlier: Sequence[SetPart], say: Say) -> list[DataSet]:
+    """Return what a line names of a study, then what earlier lines named, as far as it can still be measured."""
+    named: dict[SetPart, None] = dict.fromkeys((set_, part.holdout or "") for set_ in part.set_ or [""])
+    found, snapshot = [of_study(root, truth, *one) for one in named], Snapshot(root)
+    for one in earlier:
+        if one not in named:
+            try:
+                found.append(of_study(root, truth, *one))
+            except FaultscapeError as error:
+                say(f"note: {name_part(one[0] or truth, one[1])}, which was measured before, is left out: {error}")
+    for set_ in dict.fromkeys(data.part[0] for data in found):
+        if is_outdated(snapshot, set_):
+            say(
+                f"note: set {set_} was made of other images, labels or files than the study has now; `faultscape status {root}` names the line that makes it anew"
+            )
+    if more := [data.name for data in found[len(named) :]]:
+        say(f"beside these, measured before: {', '.join(more[:8])}{', ...' if len(more) > 8 else ''}")
+    return found
 
 
 def of_list(path: Path, rules: FileRules, regions: str, say: Say) -> list[DataSet]:

@@ -24,11 +24,12 @@ from faultscape.stages.measure import gather, idle_options, lists, notes, pictur
 from faultscape.stages.measure.gather import MeasuredSet
 from faultscape.stages.measure.jobs import MeasuredPart
 from faultscape.stages.measure.options import WORST, MeasureOptions
-from faultscape.stages.measure.sets import SCORES, DataSet, inputs, shard_jobs
+from faultscape.stages.measure.sets import SCORES, DataSet, SetPart, inputs, shard_jobs
 from faultscape.stages.measure.shard import of_maps, own_metrics
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.array_jobs import Share, share
 from faultscape.study.folder import make_folder, put
+from faultscape.study.json_text import read_object
 from faultscape.study.lock import changing, writing
 from faultscape.study.parts import Part, read_manifest, there, write_manifest
 from faultscape.study.tables import measures
@@ -49,18 +50,29 @@ def measure_models(options: MeasureOptions) -> tuple[str, measure_document.Docum
         raise OptionError("--set and --holdout name a part of a study; name the study")
     study, array = lists.study_of(options.inputs), "measure" if options.running.shard else ""
     with writing(study, array=array) if study else nullcontext():  # from the first look on: numbers are of what is held
-        sets = _data_sets(options, definitions)
-        _refuse_idle_metrics(options.metric, sets)
-        of_part = (
-            "measures-sets" if options.part.given else "measures"
-        )  # beside the study's own, which is of all that was collected
+        of_part = "measures-sets" if options.part.given else "measures"  # beside those of all that was collected
         out = Path(options.output) if options.output else study / of_part if study else Path("measured")
+        sets = _data_sets(options, definitions, _parts_before(out) if options.part.given else [])
+        _refuse_idle_metrics(options.metric, sets)
         if out.exists() and not out.is_dir():
             raise OptionError(f"--output {out}: is a file; name a folder")
         make_folder(out)
         with nullcontext() if study else writing(out, array=array):
             make = _make_share if array else _make_document
             return str(out), make(study or out, out, sets, definitions, options, mine)
+
+
+def _parts_before(out: Path) -> list[SetPart]:
+    """Return the parts of the study that earlier lines measured into the same folder: results accumulate, as those of one edition after another."""
+    try:
+        held = read_object((out / "measure.json").read_bytes())
+    except (OSError, ValueError):
+        return []
+    match held:
+        case {"provenance": {"parts": [*parts]}}:
+            return [(str(set_), str(holdout)) for set_, holdout in cast("list[list[str]]", parts)]
+        case _:
+            return []
 
 
 def _refuse_idle_metrics(words: tuple[str, ...], sets: Sequence[DataSet]) -> None:
@@ -153,7 +165,7 @@ def make_statistics(
     return len(todo) + scored, sum(len(part.failures) for folder in where.values() for part in read_manifest(folder).values())
 
 
-def _data_sets(options: MeasureOptions, definitions: Definitions) -> list[DataSet]:
+def _data_sets(options: MeasureOptions, definitions: Definitions, earlier: Sequence[SetPart]) -> list[DataSet]:
     """Return the data sets that a line means, and print what is to be said of them and of options that change nothing."""
     remarks: list[str] = []
     what, files, reading, intervals = options.inputs, options.files, options.reading, options.intervals
@@ -161,7 +173,7 @@ def _data_sets(options: MeasureOptions, definitions: Definitions) -> list[DataSe
         sets = lists.of_list(Path(what.datasets), files, definitions.regions, remarks.append)
     else:
         words = (what.source, what.models, options.scores, what.classes, what.truth, files, definitions.regions)
-        sets = lists.of_words(*words, remarks.append, options.part)
+        sets = lists.of_words(*words, remarks.append, options.part, earlier)
     asked: dict[str, Any] = dict(options.choices.given)
     asked |= {
         "ignore": files.ignore,
@@ -200,7 +212,7 @@ def _summarise(out: Path, data: DataSet, definitions: Definitions, options: Meas
     if wrong and not options.skip:
         more = f" ({len(wrong)} such in all, see {out / 'failures.csv'})" if len(wrong) > 1 else ""
         raise MetricError(f"{wrong[0].image}: {wrong[0].reason}{more}; mend it, or leave such images out with --skip")
-    chosen = _chosen(data.study, data.truth.name) if data.study and not options.part.set_ else 0
+    chosen = _chosen(data.study, data.truth.name) if data.study and not data.part[0] else 0
     return gather.gather(
         out,
         data,
@@ -235,7 +247,7 @@ def _document(
     plain = {name: one.document for name, one in found.items()}
     document = cast(
         "measure_document.Document",
-        {"datasets": plain} if options.inputs.datasets or options.part.set_ else {**next(iter(plain.values()))},
+        {"datasets": plain} if options.inputs.datasets or options.part.given else {**next(iter(plain.values()))},
     )
     provenance = {
         "faultscape": version("faultscape"),
@@ -249,6 +261,8 @@ def _document(
         provenance |= {"truth": truth, "inputs": made_from, "arguments": options.arguments}
     else:
         provenance |= {"inputs": {data.name: inputs(data) for data in sets}}
+    if options.part.given:
+        provenance |= {"parts": [list(data.part) for data in sets]}
     document["provenance"] = provenance
     return document
 

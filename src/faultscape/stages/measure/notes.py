@@ -48,8 +48,8 @@ def left_out(data: DataSet, measured: Mapping[str, int], failures: Mapping[str, 
 
 def absent(data: DataSet) -> list[str]:
     """Return a line where models of a study have no map of a set, and are left out."""
-    what = "have no map of this set, and are" if len(data.absent) > 1 else "has no map of this set, and is"
-    return [f"{', '.join(data.absent)} {what} left out"] if data.absent else []
+    why = "a folder of maps may lack them, networks run on them with `faultscape predict`"
+    return [f"{', '.join(data.absent)}: no map of set {data.part[0]}, and left out; {why}"] if data.absent else []
 
 
 def of_chosen(chosen: int, images: int, truth: str, *, intervals: bool) -> str:

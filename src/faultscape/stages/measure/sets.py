@@ -6,7 +6,7 @@ Conventions: ids are the truth's, sorted; a shard is 64 of them in that order, o
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from faultscape.metrics.definitions import Definitions
 from faultscape.nouns import Classes
 from faultscape.prediction.sources.folder import fingerprint
 from faultscape.stages.evidence import labels_gone
-from faultscape.stages.made_sets import SetLabels, collected, held_out, labels_of_set
+from faultscape.stages.made_sets import SetLabels, collected, held_out, labels_of_set, refuse_unfinished
 from faultscape.stages.measure import kept_scores
 from faultscape.stages.measure.jobs import Images, Place, ShardJob, Source
 from faultscape.stages.measure.options import Reading
@@ -36,6 +36,7 @@ from faultscape.study.tables.corpus import Image, part_name, read_corpus, shards
 SHARD = 64
 SCORES = ("confidence", "doubt", "probabilities", "anomaly")
 Say = Callable[[str], None]
+SetPart = tuple[str, str]  # of a study: a set and a holdout, '' for none
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class DataSet:
     keys: dict[tuple[str, int], str] = field(default_factory=dict)
     together: tuple[str, ...] = ()
     tie_keys: tuple[str, ...] = ()
+    part: SetPart = ("", "")
     labels: tuple[tuple[int, str], ...] = ()  # where the label of each image lies, (shard, id), of a set that was made
     absent: tuple[str, ...] = ()  # models of the study that have no map of a set
 
@@ -200,37 +202,36 @@ def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataS
         what = f"set {set_}" if set_ else "study"
         raise CorpusError(f"{root}: no image of the {what} has a map of the truth {truth!r}")
     models: dict[str, Source] = {}
+    lacking = {name for name, parts in maps.items() if not any(parts[p].rows for p in map(part_name, spans) if p in parts)}
+    absent = tuple(sorted(lacking)) if set_ else ()
+    if absent and len(absent) == len(maps):
+        raise ModelError(
+            f"--set {set_}: no model has a map of it yet; `faultscape status {shlex.quote(str(root))}` names the line of predict, and a folder of maps needs SET/ID.png"
+        )
     for name, model in settings.models.items():
+        if name in absent:
+            continue
         scores = {"confidence": sure[name]} if any(sure[name]) else {}
         state = kept_scores.state(root, name, "confidence") if scores else ""
         meanings = _meanings(model.labels, kept_classes)
         models[name] = Source(model.source, meanings, study=str(root), kind="model", name=name, scores=scores, state=state)
     if not models:
         raise ModelError(f"{root}: the study has no model; add one with `faultscape predict {root} NAME=SOURCE`")
-    absent = _absent(root, models, ids, spans) if set_ else ()
-    if len(absent) == len(models):
-        raise ModelError(
-            f"--set {set_}: no model has a map of it yet; `faultscape status {shlex.quote(str(root))}` names the line of predict, and a folder of maps needs SET/ID.png"
-        )
-    models = {name: source for name, source in models.items() if name not in absent}
     own = set_ if places.folder != label_maps.truth(root, truth) else ""
     of_truth = Source(truth, {}, study=str(root), kind="truth", name=truth, set=places.folder.name if own else "")
     return DataSet(
-        ".".join(filter(None, [set_ or truth, holdout])), tuple(ids), spans, of_truth, models, kept_classes, True, pictures, tuple(sizes), keys, _if_any(together), tuple(tie_keys),
-        tuple(labels) if set_ else (), absent,
+        name_part(set_ or truth, holdout), tuple(ids), spans, of_truth, models, kept_classes, True, pictures, tuple(sizes), keys, _if_any(together), tuple(tie_keys),
+        (set_, holdout), tuple(labels) if set_ else (), absent,
     )  # fmt: skip
 
 
-def _absent(root: Path, models: Iterable[str], ids: Sequence[str], shards: Iterable[int]) -> tuple[str, ...]:
-    """Return the models that have no map of any image: nobody said that a folder has maps of what was made."""
-    wanted, out = set(ids), []
-    for name in models:
-        folder = label_maps.predictions(root, name)
-        parts = read_manifest(folder)
-        held = ((number, parts[part_name(number)]) for number in shards if part_name(number) in parts)
-        if not any(wanted.intersection(label_maps.read_ids(folder, number, part)) for number, part in held):
-            out.append(name)
-    return tuple(out)
+def name_part(set_: str, holdout: str) -> str:
+    """Return what a part of a study is called in measure.json: the set, or the truth of all that was collected, and the holdout.
+
+    >>> name_part("fog-3", "chairs")
+    'fog-3.chairs'
+    """
+    return f"{set_}.{holdout}" if holdout else set_
 
 
 def _places(root: Path, images: Mapping[str, Image], set_: str, truth: str) -> SetLabels:
@@ -244,6 +245,7 @@ def _places(root: Path, images: Mapping[str, Image], set_: str, truth: str) -> S
         raise StudyError(
             f"--set {set_}: the study has no such set; it has {', '.join(names[:8])}{', ...' if len(names) > 8 else '.'}{closest(set_, names)}"
         )
+    refuse_unfinished(root, set_)
     if (found := labels_of_set(root, images, set_, truth)) is None:
         raise StudyError(
             f"--set {set_}: its labels were made of another truth than {truth!r}; name that with --truth, or run its line of `faultscape stress` with --truth {truth}"

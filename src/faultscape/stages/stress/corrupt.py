@@ -64,6 +64,8 @@ def corrupt_images(options: CorruptOptions) -> Stressed:
         names = {base.set_name(condition.word): condition for condition in wanted}
         about = {name: _about(options, base, condition, truth) for name, condition in names.items()}
         refuse_others(options.study, known.sets, about)
+        for word in dict.fromkeys(condition.name for condition in wanted if condition.code and not condition.textures):
+            print(f"whoever reads these images runs the code of {word}, which is yours to trust")
         rows = {
             name: [made_image(base, image, name, condition.word, options.role, condition.step(image, options.seed)) for image in base.images]
             for name, condition in names.items()

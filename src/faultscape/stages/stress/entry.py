@@ -6,14 +6,16 @@ killed in between is not done, and does the rest when it runs again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from faultscape.errors import CorpusError
+from faultscape.stages.made_sets import follow
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import Image, read_corpus, write_corpus
-from faultscape.study.tables.removed_images import note_removed, read_removed
+from faultscape.study.tables.removed_images import note_removed, read_removed, whole_sizes
 from faultscape.study.tables.stress_sets import StressSet, add_sets, read_stress
 
 
@@ -33,21 +35,21 @@ def enter_sets(
 
     Without ``finish`` they do not count as done: `finish_sets` is called once their labels are there too. CorpusError where a set of the name was collected.
     """
-    held, removed = read_corpus(root), {image.id: image for image in read_removed(root)}
+    held, removed = read_corpus(root), {image.id: image for image in read_removed(root) if image.parent}
     known = read_stress(root).sets
     if taken := next((image.set for image in held if image.set in wanted and image.set not in known and not image.parent), None):
         raise CorpusError(
             f"the study has a set {taken!r} that was collected; a made set cannot have its name: collect it as another --set"
         )
+    _refuse_twins(held, wanted)
     add_sets(root, {name: one.model_copy(update={"inputs": {}}) for name, one in about.items()})
-    size, last = read_settings(root).shard, max((image.shard for image in [*held, *removed.values()]), default=-1)
+    size, last = read_settings(root).shard, max(whole_sizes(root), default=-1)
     by_id = {image.id: image for image in held}
     stay, left = [], []
     names = {name: {image.id for image in rows} for name, rows in wanted.items()}
     for image in held:
         (left if image.set in names and image.id not in names[image.set] else stay).append(image)
     rows = {image.id: image for image in stay}
-    new = changed = 0
     for images in wanted.values():
         fresh = []
         for image in sorted(images, key=lambda image: image.id):
@@ -55,21 +57,28 @@ def enter_sets(
             if earlier is None:
                 fresh.append(image)
                 continue
-            placed = replace(image, shard=earlier.shard)
-            new += image.id not in by_id
-            changed += image.id in by_id and placed != earlier
-            rows[image.id] = placed
+            rows[image.id] = replace(image, shard=earlier.shard)
         for place, image in enumerate(fresh):
             rows[image.id] = replace(image, shard=last + 1 + place // size)
         last += -(-len(fresh) // size)
-        new += len(fresh)
+    entered = follow([*rows.values()])
+    new = sum(image.id not in by_id for image in entered)
+    changed = sum(image != by_id.get(image.id, image) for image in entered)
     if left:
         note_removed(root, left)
     if new or changed or left:
-        write_corpus(root, [*rows.values()])
+        write_corpus(root, entered)
     if finish:
         finish_sets(root, about)
     return Entered(new, changed, len(left))
+
+
+def _refuse_twins(held: Sequence[Image], wanted: Mapping[str, Sequence[Image]]) -> None:
+    """CorpusError for an id that an image of another set has, or two images of a set would have: one of them would be lost."""
+    twice = Counter(image.id for rows in wanted.values() for image in rows)
+    others = [image.id for image in held if image.set not in wanted and image.id in twice]
+    if found := others or [id_ for id_, times in twice.items() if times > 1]:
+        raise CorpusError(f"two images of the study would be called {found[0]!r}; collect the images as another --set NAME")
 
 
 def finish_sets(root: Path, about: Mapping[str, StressSet]) -> None:

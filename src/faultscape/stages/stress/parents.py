@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, cast
 
+from faultscape import plug
 from faultscape.corpus.stress.recipes import METHOD, Recipe, Step
 from faultscape.errors import CorpusError, OptionError, closest
 from faultscape.stages.artefacts.sets import own_files
@@ -28,7 +29,7 @@ _FREE = (
     "textures",
     "frames",
 )  # parameters that may change: files that are others make all images anew, and more frames are more images
-_FILES = ("objects", "depth", "without", "ego", "frost_textures", "corruption")  # options that may name files
+_FILES = ("objects", "depth", "without", "ego", "frost_textures")  # options that may name files
 
 
 @dataclass(frozen=True)
@@ -80,11 +81,10 @@ def find_base(study: str, images: Sequence[Image], known: StressSets, asked: str
 def made_image(base: Base, parent: Image, set_name: str, condition: str, role: str, step: Step, suffix: str = "") -> Image:
     """Return the row of an image that one step makes of its parent; ``suffix`` tells several of one parent apart."""
     recipe = Recipe(parent.source, parent.digest, step)
-    id_, first = base.id_of(set_name, parent) + suffix, parent.near_duplicate_of
-    within = base.name == MAIN or first.startswith(f"{base.name}/")
+    id_ = base.id_of(set_name, parent) + suffix
     return replace(
         parent, id=id_, source=recipe.source, set=set_name, role=role, condition=condition if parent.condition == CLEAN else f"{parent.condition}+{condition}",
-        parent=parent.id, digest=recipe.made_digest, dhash=None, near_duplicate_of=f"{set_name}/{base.relative(first)}" if first and within and not suffix else id_, shard=-1,
+        parent=parent.id, digest=recipe.made_digest, dhash=None, near_duplicate_of=id_, shard=-1,
     )  # fmt: skip
 
 
@@ -121,13 +121,11 @@ def line_of(options: Any, base: Base) -> Held:
     given = given_options(replace(options, set_=base.name), but=(*RUNNING, *named))
     for group in groups:
         given = {**given, **given_options(group)}
-    return cast("Held", {name: _whole(value) if name in _FILES else value for name, value in given.items()})
+    return cast("Held", {name: _whole(name, value) for name, value in given.items()})
 
 
-def _whole(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_whole(one) for one in value]
-    path, colon, name = str(value).rpartition(":")
-    if colon and path.endswith(".py"):
-        return f"{os.path.abspath(path)}:{name}"
-    return os.path.abspath(value) if os.path.exists(value) else value
+def _whole(name: str, value: Any) -> Any:
+    if name == "corruption":
+        return [plug.absolute(one) for one in value]
+    there = os.path.isfile if name == "ego" else os.path.exists  # a class may be called as a folder
+    return os.path.abspath(value) if name in _FILES and there(value) else value

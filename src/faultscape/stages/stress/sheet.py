@@ -17,6 +17,7 @@ from faultscape.errors import StudyError, counted
 from faultscape.maps import runs
 from faultscape.progress import progress
 from faultscape.reporting.stress_page import Cell, Row, stress_page
+from faultscape.stages.made_sets import refuse_unfinished
 from faultscape.stages.stress.blends.blended_labels import ANOMALIES, read_facts
 from faultscape.stages.stress.options import SheetOptions
 from faultscape.stages.stress.result import Sheet
@@ -43,6 +44,8 @@ def write_sheet(options: SheetOptions) -> Sheet:
     names = [name for name in known if not options.set_ or name in options.set_]
     if not names:
         raise StudyError(f"{root} has no made sets; make some with `faultscape stress corrupt {options.study}`")
+    for name in names:
+        refuse_unfinished(root, name)
     of_set: dict[str, list[Image]] = {name: [] for name in names}
     for image in read_corpus(root):
         if image.set in of_set:

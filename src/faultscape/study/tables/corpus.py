@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields, replace
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ ROWS_AT_ONCE = 1024
 _ROWS_IN_GROUP = 4096  # so that one shard is read without the others
 _LEAST = {"width": 0, "height": 0, "shard": 0}  # an id without a picture has no size
 _RECIPE, _HERE = "stress:", "//study//"  # what begins a recipe, and stands in it for the folder of the study
+_DEEPEST, _MARK = 4, re.compile(rf'(\\*)"{_HERE}')  # recipes within recipes
 _DUPLICATES, _EARLIER = "near_duplicate_of", "group"
 
 
@@ -252,8 +255,7 @@ def part_name(shard: int) -> str:
 def _images(table: pa.Table | pa.RecordBatch, root: Path) -> list[Image]:
     """Return the rows of a table of the study at ``root`` as images; what many of them share is held once."""
     columns = table.to_pydict()
-    here = _in_json(root)
-    columns["source"] = [os.fsdecode(source).replace(_HERE, here) for source in columns["source"]]
+    columns["source"] = [_with_place(os.fsdecode(source), root) for source in columns["source"]]
     if _DUPLICATES not in columns:  # of an earlier version
         columns |= {_DUPLICATES: columns[_EARLIER], "group": [""] * len(columns["id"])}
     for name in ("set", "role", "condition", "parent", "group"):
@@ -263,12 +265,26 @@ def _images(table: pa.Table | pa.RecordBatch, root: Path) -> list[Image]:
 
 def _without_place(source: str, root: Path) -> str:
     """Return a source in which files that lie in the study do not say where the study lies, so that it may be moved: those of a recipe (corpus.stress.recipes)."""
-    return source.replace(f'"{_in_json(root)}/', f'"{_HERE}/') if source.startswith(_RECIPE) else source
+    if source.startswith(_RECIPE):
+        for depth in range(1, _DEEPEST + 1):
+            source = source.replace(f'"{_in_json(root, depth)}/', f'"{_HERE}')
+    return source
 
 
-def _in_json(root: Path) -> str:
-    """Return the whole path of a study as it stands within a text of JSON."""
-    return json.dumps(str(root.absolute()))[1:-1]
+def _with_place(source: str, root: Path) -> str:
+    """Return a source as `_without_place` was given it, for where the study lies now; a quote of a recipe within a recipe has a backslash before it, of one within that three."""
+    if not source.startswith(_RECIPE):
+        return source
+    return _MARK.sub(lambda found: f'{found[1]}"{_in_json(root, (len(found[1]) + 1).bit_length())}/', source)
+
+
+@lru_cache(maxsize=16)
+def _in_json(root: Path, depth: int) -> str:
+    """Return the whole path of a study as it stands within a text of JSON, in a text of JSON, ``depth`` deep."""
+    text = str(root.absolute())
+    for _ in range(depth):
+        text = json.dumps(text)[1:-1]
+    return text
 
 
 def _damaged(path: Path, error: Exception) -> StudyError:

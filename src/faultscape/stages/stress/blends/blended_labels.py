@@ -26,7 +26,7 @@ from faultscape.maps.resize import nearest
 from faultscape.nouns import Classes
 from faultscape.stages.fill import CHANGES_NOTHING, fill
 from faultscape.stages.worker_calls import task, to_json
-from faultscape.stressors.anomaly_labels import ANOMALY, KNOWN, VOID
+from faultscape.stressors.anomaly_labels import ANOMALY, KNOWN
 from faultscape.stressors.blend_plans import plan_of_text
 from faultscape.stressors.overlay import pixel_digest
 from faultscape.study.folder import put
@@ -161,14 +161,11 @@ def labels_of(image: Image, own: np.ndarray, classes: Classes) -> tuple[np.ndarr
     void = places[own] == len(classes)
     depth = read_depth(step.depth, step.depth_digest, base.shape[:2]) if step.depth else None
     made = blended(step, base, depth, void)
-    alone = (
-        made if not void.any() and made.labels.max() == VOID else blended(step, base, None, np.ones_like(void))
-    )  # where objects lie, whatever is below
     plan = plan_of_text(step.plan)
     labels = own.astype(np.uint16) if max(classes.ids) > 255 else own.copy()
     empty = classes.void[0]
-    labels[alone.labels == ANOMALY] = empty
-    known = alone.labels == KNOWN
+    labels[made.objects == ANOMALY] = empty
+    known = made.objects == KNOWN
     names = {placed.class_ for placed in plan.objects if placed.use == "known"}
     of_class = next(
         iter(names), ""
