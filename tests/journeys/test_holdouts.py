@@ -107,3 +107,8 @@ def test_wrong_holdouts_are_refused_in_one_line(study: str) -> None:
     with refused(says=f"the study has a holdout 'holdout' of {OUT}; give this one another name"):
         fs.stress.holdout(study, classes=[made.NAMES[0]])
     assert "no such holdout; there are holdout" in refused_line("measure", study, "--holdout", "none")
+    assert "--remove takes a holdout away and does nothing else" in refused_line(*line, "--remove", "holdout", "--classes", OUT)
+    assert "no holdout 'holdou'" in refused_line(*line, "--remove", "holdou")
+    assert fs.stress.holdout(study, remove="holdout").classes == (OUT,)
+    assert "no holdout 'holdout'; there is none" in refused_line(*line, "--remove", "holdout")
+    assert fs.stress.holdout(study, classes=[made.NAMES[0]]).classes == (made.NAMES[0],)

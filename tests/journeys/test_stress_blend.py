@@ -281,6 +281,13 @@ def test_foggy_sets_get_denser_and_take_depth_from_files(study: str, corpus: mad
         assert (read_photo(image)[0] == 210).all() == (image.parent != corpus.ids[0])
     with refused(says="above 0 and at most 1"):
         fs.stress.fog(study, beta=[2.0])
+    with refused(says="made with another depth"):
+        fs.stress.fog(study, beta=[0.02], engine="local")
+    assert states(study)["stress"] == "done"
+    np.save(tmp_path / "depth" / f"{corpus.ids[0]}.npy", np.full((96, 128), 1.0))
+    assert states(study)["stress"] == "stale"
+    assert fs.stress.fog(study, depth=str(tmp_path / "depth"), beta=[0.02], engine="local").changed == 1
+    assert states(study)["stress"] == "done"
 
 
 def test_objects_are_reviewed_and_switched_off(study: str, cutouts: Path, tmp_path: Path) -> None:
@@ -411,7 +418,7 @@ def test_cut_outs_without_a_class_are_blended_too(study: str, tmp_path: Path) ->
     assert blended(study, objects=str(tmp_path / "objects")).images == 5
 
 
-def test_a_sheet_shows_each_set_with_its_labels_and_where_objects_lie(study: str) -> None:
+def test_a_sheet_shows_each_set_with_its_labels_and_where_objects_lie(study: str, capsys: pytest.CaptureFixture[str]) -> None:
     with refused(says="has no made sets"):
         fs.stress.sheet(study)
     blended(study)
@@ -427,6 +434,12 @@ def test_a_sheet_shows_each_set_with_its_labels_and_where_objects_lie(study: str
     assert "<h2>Fog by distance</h2>" in page  # the corruption of that name is another
     assert fs.stress.sheet(study, set_=["contrast-5"]).images == 2
     assert "made no such set" in refused_line("stress", "sheet", study, "--set", "contrast-6")
+    shown = next(image for image in rows(study, "main") if f'"{image.id}"' in page or f">{image.id}<" in page)
+    hidden = Path(shown.source).rename(Path(shown.source).with_suffix(".gone"))
+    others = fs.stress.sheet(study, set_=["contrast-5"])
+    hidden.rename(shown.source)
+    assert others.images == 2
+    assert f"note: contrast-5/{shown.id} cannot be shown" in capsys.readouterr().out
     page = Path(fs.stress.sheet(study, images=5).path).read_text()
     hidden = set(re.findall(r"\.([a-z-]+) *\{ *display: none", page))
     of_rows = {word for classes in re.findall(r'<section class="([^"]*)"', page) for word in classes.split()}

@@ -11,6 +11,8 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.cli import main
+from faultscape.stages.graph import nodes
+from faultscape.stages.snapshot import Snapshot
 from faultscape.study.tables.corpus import read_corpus
 from made import states
 from refusals import refused, refused_line
@@ -59,6 +61,10 @@ def test_a_damaged_sets_json_is_deleted_and_the_same_lines_bring_it_back(study: 
     file.write_bytes(before[:50])
     assert "delete it and run the lines of `faultscape stress`" in refused_line("status", study)
     file.unlink()
+    (row,) = [node for node in nodes(Snapshot(Path(study))) if node.artefact == "sets"]
+    assert (row.state, row.line) == ("missing", "")
+    assert row.words.endswith(" and 1 more set: made images")
+    assert row.in_the_way.startswith("sets.json says no more what made this")
     assert "run the line of `faultscape stress` that made it again" in refused_line("stress", "fog", study, "--set", "contrast-1")
     assert corrupted(study).new == 0
     assert file.read_bytes() == before

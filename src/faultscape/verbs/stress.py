@@ -181,6 +181,7 @@ def holdout(
     as_: str | None = None,
     truth: str | None = None,
     write: Place | None = None,
+    remove: str | None = None,
 ) -> HeldOut:
     """Hold classes out: their pixels are withheld from training truth (no loss, no out-of-distribution data), and are the anomaly of test truth (S3, ADE20k-Open).
 
@@ -200,11 +201,15 @@ def holdout(
         With --write: which truth; default: the only one, or labels.
     write
         A folder for truth of every labelled image: DIR/training/ID.png (0..K-1, 254 withheld, 255 void), DIR/open/ID.png (1 withheld, 0 kept, 255 void), DIR/classes.json.
+    remove
+        Take a holdout of this name away; nothing else is done.
     """
     from faultscape.stages.stress.holdout import hold_out_classes
 
     names = tuple(word.strip() for word in classes.split(",")) if isinstance(classes, str) else several(classes)
-    return hold_out_classes(HoldoutOptions(needed_text(study, "study"), names, preset, as_, truth, place_text(write, "write")))
+    return hold_out_classes(
+        HoldoutOptions(needed_text(study, "study"), names, preset, as_, truth, place_text(write, "write"), remove)
+    )
 
 
 def sheet(study: Place, *, set_: list[str] | None = None, images: int = 8) -> Sheet:

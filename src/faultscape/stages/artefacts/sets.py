@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,9 +12,10 @@ from faultscape.errors import ImageError, counted
 from faultscape.nouns import JsonObject
 from faultscape.stages.artefacts import labels
 from faultscape.stages.artefacts.artefact import METHOD as METHOD_INPUT
-from faultscape.stages.artefacts.artefact import Again, Artefact, gone_file
+from faultscape.stages.artefacts.artefact import Again, Artefact, files_key, gone_file
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
+from faultscape.study.tables.corpus import read_columns
 from faultscape.study.tables.stress_sets import StressSet
 
 
@@ -22,6 +24,8 @@ def own_files(parameters: Mapping[str, object]) -> dict[str, str]:
     name, textures = str(parameters.get("corruption", "")), str(parameters.get("textures", ""))
     if ".py:" in name:
         return {"code": code_of(name)} if Path(name.rpartition(":")[0]).is_file() else {}
+    if depth := str(parameters.get("depth", "")):  # names and sizes: all bytes are looked at when an image is made
+        return {"depth": files_key(depth)} if Path(depth).is_dir() else {}
     try:
         return {"textures": textures_digest(textures)} if textures else {}
     except ImageError:
@@ -38,8 +42,19 @@ def _lines(snapshot: Snapshot) -> dict[str, dict[str, StressSet]]:
     return found
 
 
+def _unknown(snapshot: Snapshot) -> list[str]:
+    """Return the sets of made images of which sets.json does not say what made them: it was deleted, or put back from an earlier copy."""
+    if not snapshot.images:
+        return []
+    columns = read_columns(snapshot.root, ["set", "parent"]).to_pydict()
+    made = {set_ for set_, parent in zip(columns["set"], columns["parent"], strict=True) if parent}
+    return sorted(made - snapshot.stress.sets.keys())
+
+
 def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
-    """Return what the sets of a line were made from; None where one has no image, or was not finished."""
+    """Return what the sets of a line were made from; None where one has no image, was not finished, or is in no sets.json."""
+    if name not in snapshot.stress.sets:
+        return None
     sets = _lines(snapshot)[name]
     if any(set_ not in snapshot.set_keys or not about.inputs for set_, about in sets.items()):
         return None
@@ -52,7 +67,7 @@ def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
 
 def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
     """Return what the sets of a line would be made from: those whose pixels move, or that objects lie in, from labels too."""
-    return {key: value for about in _lines(snapshot)[name].values() for key, value in _now(snapshot, about).items()}
+    return {key: value for about in _lines(snapshot).get(name, {}).values() for key, value in _now(snapshot, about).items()}
 
 
 def _now(snapshot: Snapshot, about: StressSet) -> dict[str, str]:
@@ -67,13 +82,24 @@ def is_outdated(snapshot: Snapshot, name: str) -> bool:
 
 
 def _describe(snapshot: Snapshot, name: str) -> str:
+    if name not in snapshot.stress.sets:
+        return f"{_and_more(name, len(_unknown(snapshot)))}: made images"
     sets = _lines(snapshot)[name]
-    about, others = sets[name], len(sets) - 1
-    more = f" and {counted(others, 'more set', 'more sets')}" if others else ""
-    return f"{name}{more}: {about.kind} of {about.of}"
+    return f"{_and_more(name, len(sets))}: {sets[name].kind} of {sets[name].of}"
+
+
+def _and_more(name: str, sets: int) -> str:
+    return f"{name} and {counted(sets - 1, 'more set', 'more sets')}" if sets > 1 else name
 
 
 def _again(snapshot: Snapshot, name: str) -> Again:
+    if name not in snapshot.stress.sets:
+        line = f"`faultscape collect {snapshot.place} --remove {shlex.quote(f'{name}/*')}`"
+        return Again(
+            {},
+            (),
+            f"sets.json says no more what made this; run the same line of `faultscape stress` again (log.jsonl has it), or {line}",
+        )
     about = snapshot.stress.sets[name]
     if about.of not in snapshot.set_keys:
         line = f"`faultscape collect {snapshot.place} --remove '{name}/*'`"
@@ -124,9 +150,10 @@ SETS = Artefact(
         "labels": "labels changed",
         "code": "the file of a corruption changed",
         "textures": "textures of frost changed",
+        "depth": "files of depth changed",
         METHOD_INPUT: "an earlier version made them",
     },
-    instances=lambda snapshot: list(_lines(snapshot)),
+    instances=lambda snapshot: [*_lines(snapshot), *_unknown(snapshot)[:1]],
     made_from=_made_from,
     made_from_now=_made_from_now,
     describe=_describe,

@@ -178,12 +178,13 @@ def _about(root: Path, options: BlendOptions, base: Base, objects: Objects, trut
         **({"fog": options.blending.fog} if options.blending.fog is not None else {}),
     }  # fmt: skip
     line = line_of(options, base)
+    of_depth: Held = {"depth": line["depth"]} if options.blending.depth else {}
     return StressSet(
         kind="blend",
         of=base.name,
         labels="own",
         truth=truth,
         line=line,
-        parameters=parameters,
-        inputs=set_inputs(base, evidence.truth_key(root, truth)),
+        parameters={**parameters, **of_depth},
+        inputs=set_inputs(base, evidence.truth_key(root, truth), of_depth),
     )

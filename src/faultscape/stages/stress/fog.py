@@ -22,7 +22,7 @@ from faultscape.study.folder import existing
 from faultscape.study.lock import writing
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import log
-from faultscape.study.tables.stress_sets import StressSet, read_stress
+from faultscape.study.tables.stress_sets import Held, StressSet, read_stress
 
 BETAS = (0.005, 0.01, 0.02)  # of Foggy Cityscapes: seen through for 600, 300 and 150 m
 
@@ -46,9 +46,10 @@ def fog_images(options: FogOptions) -> Stressed:
             )
         depth = depth_files(root, options.depth, base)
         line = line_of(options, base)
+        of_depth: Held = {"depth": line["depth"]} if options.depth else {}
         names = {base.set_name(f"foggy-{number_word(beta)}"): beta for beta in dict.fromkeys(betas)}
         about = {
-            name: StressSet(kind="fog", of=base.name, line=line, parameters={"beta": beta, "light": options.light}, inputs=set_inputs(base))
+            name: StressSet(kind="fog", of=base.name, line=line, parameters={"beta": beta, "light": options.light, **of_depth}, inputs=set_inputs(base, "", of_depth))
             for name, beta in names.items()
         }  # fmt: skip
         refuse_others(options.study, known.sets, about)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import read_corpus, shards
 from faultscape.study.tables.logs import log
-from faultscape.study.tables.stress_sets import add_holdout, read_stress
+from faultscape.study.tables.stress_sets import add_holdout, drop_holdout, read_stress
 
 TRAINING, OPEN = "training", "open"
 
@@ -40,6 +41,10 @@ def hold_out_classes(options: HoldoutOptions) -> HeldOut:
         settings = read_settings(root)
         if settings.classifies:
             raise OptionError("holding out classes withholds pixels, and this is a study of classifiers")
+        if options.remove is not None:
+            gone = drop_holdout(root, options.remove)
+            log(root, "stress holdout", remove=options.remove)
+            return HeldOut(options.study, options.remove, gone, len(settings.class_list), removed=True)
         if bool(options.classes) == bool(options.preset):
             raise OptionError("say which classes to hold out: --classes a,b or --preset s3-paper or s3-code, one of both")
         name = options.as_ or options.preset or "holdout"
@@ -47,7 +52,9 @@ def hold_out_classes(options: HoldoutOptions) -> HeldOut:
         found = hold_out(settings.class_list, names)
         held = read_stress(root).holdouts.get(name)
         if held is not None and set(held) != set(found.withheld):
-            raise OptionError(f"the study has a holdout {name!r} of {', '.join(held)}; give this one another name with --as NAME")
+            raise OptionError(
+                f"the study has a holdout {name!r} of {', '.join(held)}; give this one another name with --as NAME, or take that one away with --remove {shlex.quote(name)}"
+            )
         add_holdout(root, name, found.withheld)
         log(root, "stress holdout", name=name, classes=list(found.withheld))
     written = _write(root, settings, found, options) if options.write else 0

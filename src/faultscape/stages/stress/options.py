@@ -190,10 +190,13 @@ class HoldoutOptions:
     as_: str | None = None
     truth: str | None = None
     write: str | None = None
+    remove: str | None = None
 
     def __post_init__(self) -> None:
         refuse_empty(self)
         refuse_within(self.study, self.write)
+        if self.remove is not None and any([self.classes, self.preset, self.as_, self.truth, self.write]):
+            raise OptionError("--remove takes a holdout away and does nothing else; give it alone")
         if self.truth is not None and not self.write:
             raise OptionError("--truth says whose labels --write writes; give --write DIR with it, or leave it out")
 

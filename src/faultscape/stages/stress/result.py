@@ -67,7 +67,7 @@ class Reviewed:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The classes that a line held out under a name, how many are kept, and what was written."""
+    """The classes that a line held out under a name, how many are kept, and what was written; or that are held out no more, where it was ``removed``."""
 
     study: str
     name: str
@@ -75,8 +75,11 @@ class HeldOut:
     kept: int
     folder: str = ""
     written: int = 0
+    removed: bool = False
 
     def __repr__(self) -> str:
+        if self.removed:
+            return f"{self.study}: holdout {self.name} of {', '.join(self.classes)} is removed"
         lines = [
             f"{self.study}: holdout {self.name} withholds {', '.join(self.classes)}; {counted(self.kept, 'class is', 'classes are')} kept"
         ]

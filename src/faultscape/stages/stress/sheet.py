@@ -5,7 +5,7 @@ Conventions: corruptions and fog show the same parent at each severity, the firs
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import cv2
@@ -13,7 +13,7 @@ import numpy as np
 
 from faultscape.corpus.photos import read_parent, read_photo
 from faultscape.corpus.stress.recipes import recipe_of
-from faultscape.errors import StudyError, counted
+from faultscape.errors import ImageError, StudyError, counted
 from faultscape.maps import runs
 from faultscape.progress import progress
 from faultscape.reporting.stress_page import Cell, Row, stress_page
@@ -77,18 +77,12 @@ def _under_each(title: str, of: str, sets: Sequence[tuple[StressSet, Sequence[Im
     for about, images in sets:
         if not images:
             continue
-        parents = {image.parent: image for image in images}
-        image = parents.get(cells[0].caption) if cells else _chosen(images, 1)[0]
-        if image is None:
-            continue
         if not cells:
-            cells.append(Cell(image.parent, read_parent(image)))
-        cells.append(
-            Cell(
-                f"severity {about.parameters['severity']}" if about.kind == "corrupt" else f"beta {about.parameters['beta']}",
-                read_photo(image)[0],
-            )
-        )
+            first = _read_chosen(images, 1, read_parent)
+            cells += [Cell(image.parent, pixels) for image, pixels in first]
+        same = [image for image in images if cells and image.parent == cells[0].caption]
+        word = f"severity {about.parameters['severity']}" if about.kind == "corrupt" else f"beta {about.parameters['beta']}"
+        cells += [Cell(word, pixels) for _, pixels in _read_chosen(same, 1, _made)]
     titles = {each.name: each.title for each in CORRUPTIONS}
     return Row(titles.get(title, title.capitalize()), f"of {of}", tuple(cells))
 
@@ -111,21 +105,36 @@ def _blended(root: Path, name: str, images: Sequence[Image], count: int) -> Row:
     frame = images[0] if images else None
     shape = (512, 256 if frame is None else max(1, round(512 * frame.height / frame.width)))
     heat = cv2.resize(grey, shape, interpolation=cv2.INTER_NEAREST)
-    for image in _chosen(images, count):
+    for image, pixels in _read_chosen(images, count, _made):
         maps = label_maps.read_maps(labels_folder(root, name) / ANOMALIES, image.shard)
         share = int(facts[image.id]["anomalous"]) / (image.width * image.height)
-        cells.append(
-            Cell(
-                f"{image.id.partition('/')[2]}: {100 * share:.1f} % anomalous", read_photo(image)[0], runs.decode(maps[image.id])
-            )
-        )
+        cells.append(Cell(f"{image.id.partition('/')[2]}: {100 * share:.1f} % anomalous", pixels, runs.decode(maps[image.id])))
     note = f"{counted(len(images), 'image')}, of which {len(cells)} are shown with their labels; a place is anomalous in {100 * middle:.1f} % of them (median), at most in {100 * covered.max():.1f} %"
     cells.append(Cell("how often each place is anomalous, white the most", np.dstack([heat] * 3)))
     return Row(name, note, tuple(cells))
 
 
-def _chosen(images: Sequence[Image], count: int) -> list[Image]:
-    """Return the first images in the order among equals of their parents, so that all conditions show the same."""
+def _made(image: Image) -> np.ndarray:
+    return read_photo(image)[0]
+
+
+def _read_chosen(images: Sequence[Image], count: int, read: Callable[[Image], np.ndarray]) -> list[tuple[Image, np.ndarray]]:
+    """Return the first images that can be read, with their pixels, in the order among equals of their parents, so that all conditions show the same; the first that cannot is told."""
+    found: list[tuple[Image, np.ndarray]] = []
+    wrong = ""
+    for image in _in_order(images):
+        if len(found) == count:
+            break
+        try:
+            found.append((image, read(image)))
+        except ImageError as error:
+            wrong = wrong or f"note: {image.id} cannot be shown: {error}"
+    if wrong:
+        print(wrong)
+    return found
+
+
+def _in_order(images: Sequence[Image]) -> list[Image]:
     keys = [recipe.digest if (recipe := recipe_of(image.source)) else image.digest for image in images]
     order = tie_order(keys, 0, [image.id for image in images]).tolist()
-    return [images[k] for k in order[:count]]
+    return [images[k] for k in order]

@@ -13,7 +13,7 @@ from typing import Literal
 
 import pydantic
 
-from faultscape.errors import StudyError
+from faultscape.errors import StudyError, closest
 from faultscape.study.folder import check_name, put
 
 _FILE = "sets.json"
@@ -88,6 +88,17 @@ def add_holdout(root: Path, name: str, classes: Iterable[str]) -> None:
     """Enter classes that are held out, under a name."""
     held = read_stress(root)
     _put(root, held.model_copy(update={"holdouts": {**held.holdouts, check_name(name, "holdout"): list(classes)}}))
+
+
+def drop_holdout(root: Path, name: str) -> tuple[str, ...]:
+    """Forget a holdout, and return the classes that it withheld; StudyError for one that there is not."""
+    held = read_stress(root)
+    if name not in held.holdouts:
+        raise StudyError(
+            f"{root} has no holdout {name!r}; there {('are ' + ', '.join(held.holdouts)) if held.holdouts else 'is none'}.{closest(name, [*held.holdouts])}"
+        )
+    _put(root, held.model_copy(update={"holdouts": {other: of for other, of in held.holdouts.items() if other != name}}))
+    return tuple(held.holdouts[name])
 
 
 def rename_held_classes(root: Path, renamed: Mapping[str, str]) -> None:
