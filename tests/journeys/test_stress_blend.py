@@ -251,6 +251,24 @@ def test_fs_static_has_validation_and_test_sets_without_shared_bases_or_objects(
     assert same[0] == same[1]  # old and new blending of the same frames
 
 
+def test_fs_static_shows_and_keeps_objects_of_its_classes_alone(
+    study: str, cutouts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mixed = tmp_path / "mixed"
+    shutil.copytree(cutouts, mixed)
+    (mixed / "bird").rename(mixed / "lamp")
+    line = {"preset": "fs-static", "objects": str(mixed), "frames": 4}
+    assert blended(study, **line, review=True).objects == 2
+    assert "fs-static: 2 of these 4 objects are of its twelve classes" in capsys.readouterr().out
+    blended(study, **line)
+    blended(study, **line)  # nothing of it is called new
+    assert "holds objects that the set was not made of" not in capsys.readouterr().out
+    assert len(list((Path(study) / "objects").glob("*.png"))) == 2
+    (mixed / "horse").rename(mixed / "table")
+    with refused(says="takes objects of the classes aeroplane, bird"):
+        blended(study, **line, edition="2")
+
+
 def test_fog_lies_on_known_pixels_alone(study: str) -> None:
     blended(study, blending=fs.Blending(smallest=20, fog=1.0))
     clear = fs.stress.blend(study, preset="fishyscapes-v2", edition="clear", blending=SMALL, engine="local").sets[0]

@@ -71,11 +71,16 @@ def static_frames(
     return frames
 
 
+def is_of_fs_static(cutout: Cutout) -> bool:
+    """Return whether a cut-out may be an anomaly of fs-static: it is of one of the twelve classes."""
+    return cutout.use == "anomaly" and cutout.class_ in FS_STATIC_CLASSES
+
+
 def _objects(cutouts: Sequence[Cutout], seed: int) -> tuple[list[str], list[str]]:
     """Return the digests of the objects of validation and of test; the same pixels are one object, whatever they are called."""
     own: list[str] = []
     others: list[str] = []
-    taken = {cutout.digest: cutout for cutout in cutouts if cutout.use == "anomaly" and cutout.class_ in FS_STATIC_CLASSES}
+    taken = {cutout.digest: cutout for cutout in cutouts if is_of_fs_static(cutout)}
     for class_ in FS_STATIC_CLASSES:
         free = []
         for digest in sorted(digest for digest, cutout in taken.items() if cutout.class_ == class_):

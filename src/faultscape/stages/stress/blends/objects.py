@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,8 @@ from faultscape.corpus.stress.files import read_object
 from faultscape.errors import CorpusError, OptionError, counted
 from faultscape.progress import progress
 from faultscape.stages.stress.blends.known_objects import known_objects
-from faultscape.stages.stress.options import Blending, BlendOptions
+from faultscape.stages.stress.options import FS_STATIC, Blending, BlendOptions
+from faultscape.stressors.fs_static import FS_STATIC_CLASSES, is_of_fs_static
 from faultscape.stressors.objects.cutout import Cutout
 from faultscape.stressors.objects.drawn import drawn_cutouts
 from faultscape.study.folder import put
@@ -65,16 +66,12 @@ def find_objects(
             print(
                 f"--{differ[0]} chooses objects, and the set was made before and keeps its own: give --edition NAME for a set of others"
             )
-        if options.objects and set(_anomalies(options)) - set(found.digests):
+        if options.objects and {one.digest for one in _offered(options, lambda _: None)} - set(found.digests):
             print(
                 f"{options.objects} holds objects that the set was not made of; it keeps its own: give --edition NAME for a set of them"
             )
         return found
-    if options.objects:
-        folder = read_cutouts(options.objects, smallest=options.blending.smallest)
-        cutouts = list(folder.cutouts)
-    else:
-        cutouts = drawn_cutouts()
+    cutouts = _offered(options, print)
     off = switched_off(os.fspath(options.blending.without)) if options.blending.without else set()
     if unknown := sorted(off - {cutout.digest for cutout in cutouts}):
         raise OptionError(
@@ -129,11 +126,23 @@ def switched_off(file: str) -> set[str]:
     return {str(row["object"]).strip() for row in rows if row.get("object")}
 
 
-def _anomalies(options: BlendOptions) -> list[str]:
-    return [
-        cutout.digest
-        for cutout in read_cutouts(str(options.objects), smallest=options.blending.smallest, say=lambda _: None).cutouts
-    ]
+def _offered(options: BlendOptions, say: Callable[[str], object]) -> list[Cutout]:
+    """Return the cut-outs that a line's folder offers, or drawn ones, of classes that its preset takes."""
+    cutouts = (
+        list(read_cutouts(options.objects, smallest=options.blending.smallest, say=say).cutouts)
+        if options.objects
+        else drawn_cutouts()
+    )
+    if options.preset != FS_STATIC:
+        return cutouts
+    mine = [cutout for cutout in cutouts if cutout.use == "known" or is_of_fs_static(cutout)]
+    if not mine:
+        raise CorpusError(
+            f"{options.preset} takes objects of the classes {', '.join(FS_STATIC_CLASSES)}, and {options.objects} has none of them; name the classes by folders or in objects.csv"
+        )
+    if len(mine) < len(cutouts):
+        say(f"{options.preset}: {len(mine):,} of these {len(cutouts):,} objects are of its twelve classes")
+    return mine
 
 
 def by_digest(objects: Objects) -> Mapping[str, Cutout]:
