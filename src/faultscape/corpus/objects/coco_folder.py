@@ -39,7 +39,7 @@ def take_coco(harvest: Harvest, json: str) -> None:
     for name in harvest.tree.images():
         files.setdefault(posixpath.basename(name), []).append(name)
     split = _split(stem_of(json))
-    for image in images:
+    for image in harvest.each(images):
         name = _file_of(harvest, json, image, files)
         if not name or name in harvest.settled:
             continue

@@ -32,7 +32,7 @@ def take_rgba(harvest: Harvest, name: str) -> None:
 
 def take_all_rgba(harvest: Harvest) -> None:
     """Take all images with transparency of a folder, searched all the way down."""
-    for name in harvest.tree.files:
+    for name in harvest.each(harvest.tree.files):
         if name in harvest.done:
             continue
         if is_image(name):
@@ -65,7 +65,8 @@ def mask_folders(tree: FileTree) -> tuple[str, str] | None:
 def take_pairs(harvest: Harvest, folders: tuple[str, str]) -> None:
     """Take the objects of images in one folder whose masks lie in another."""
     value = value_of_folder(folders[1])
-    for image, mask in pairs_of_names(harvest, harvest.tree.images(folders[0]), maps_in(harvest.tree, folders[1]), folders):
+    pairs = pairs_of_names(harvest, harvest.tree.images(folders[0]), maps_in(harvest.tree, folders[1]), folders)
+    for image, mask in harvest.each(pairs):
         take_mask(harvest, image, mask, class_of_folder(image.removeprefix(folders[0])), value)
 
 

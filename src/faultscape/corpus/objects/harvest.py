@@ -7,8 +7,9 @@ is said, and of equals the first by class, split and digest, so that names of fi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,7 +17,10 @@ from faultscape.corpus.objects.file_tree import FileTree, shown
 from faultscape.corpus.objects.objects_csv import NAME as ROWS
 from faultscape.corpus.objects.objects_csv import ObjectRow
 from faultscape.errors import CorpusError, FaultscapeError
+from faultscape.progress import progress
 from faultscape.stressors.objects.cutout import Cutout, reason_to_drop
+
+File = TypeVar("File")  # a name, or a pair of names
 
 MOST_BYTES = 4 << 30  # of pixels of all cut-outs, which are held in memory
 MOST_OBJECTS = 1_000  # of an image
@@ -36,6 +40,13 @@ class Harvest:
         self._kept: dict[bytes, Cutout] = {}
         self._used: dict[bytes, Cutout] = {}
         self._bytes = 0
+
+    def each(self, files: Sequence[File]) -> Iterator[File]:
+        """Yield files that objects are read from, one after another, and show how far it is."""
+        with progress("objects", len(files)) as tick:
+            for file in files:
+                yield file
+                tick(1)
 
     def say_of(self, *rows: ObjectRow) -> None:
         """Have rows of objects.csv say what the objects of their files are, from here on."""

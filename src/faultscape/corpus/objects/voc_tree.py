@@ -41,7 +41,7 @@ def take_voc(harvest: Harvest, root: str) -> None:
     of_object = {stem_of(name, f"{root}SegmentationObject/"): name for name in maps_in(tree, f"{root}SegmentationObject/")}
     harvest.done.update(of_object.values())
     splits = _splits(harvest, root)
-    for image, mask in pairs_of_names(harvest, tree.images(folders[0]), maps_in(tree, folders[1]), folders):
+    for image, mask in harvest.each(pairs_of_names(harvest, tree.images(folders[0]), maps_in(tree, folders[1]), folders)):
         if (both := image_and_mask(harvest, image, mask)) is None:
             continue
         pixels, labels = both
