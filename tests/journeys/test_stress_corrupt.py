@@ -13,6 +13,7 @@ from PIL import Image
 
 import faultscape as fs
 import made
+from faultscape.cli import main
 from faultscape.corpus.photos import read_photo
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import read_failures
@@ -270,8 +271,12 @@ def test_measures_of_sets_accumulate_from_line_to_line(
     fs.predict(study, {"dark": f"{corpus.root / 'mine.py'}:dark"}, engine="local")
     fs.stress.holdout(study, classes=[made.NAMES[1]], as_="few")
     first = measured(set_=["contrast-2"])
-    measured(set_=["contrast-4"])
-    assert "beside these, measured before: contrast-2\n" in capsys.readouterr().out
+    capsys.readouterr()
+    assert main(["measure", study, "--set", "contrast-4", "--resamples", "0", "--engine", "local"]) == 0
+    said = capsys.readouterr().out
+    assert "contrast-4:\n" in said
+    assert "contrast-2:\n" not in said
+    assert "beside 1 set of earlier lines: contrast-2\n" in said
     assert [*measured(holdout="few")] == ["labels.few", "contrast-4", "contrast-2"]
     assert measured(set_=["contrast-2"])["contrast-2"] == first["contrast-2"]  # in another order, and not counted anew
     fs.collect(study, remove=["contrast-4/*"])

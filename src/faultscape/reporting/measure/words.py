@@ -6,9 +6,10 @@ value, and those that the intervals do not tell apart from it. Without intervals
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
+from faultscape.errors import counted
 from faultscape.metrics.catalogue import METRICS
 from faultscape.reporting.measure.document import Document
 from faultscape.reporting.measure.leaders import contradictions, error, standings
@@ -19,9 +20,10 @@ _PIXELS = frozenset(["ror", "rur"])
 
 
 def told(path: str, document: Document) -> str:
-    """Return the table of every data set, its notes, and what was written."""
+    """Return the table of every data set that the line named, its notes, and what was written."""
     lines = []
-    sets = document.get("datasets") or {"": document}
+    earlier = cast("Sequence[str]", document.get("provenance", {}).get("earlier", ()))
+    sets = {name: one for name, one in (document.get("datasets") or {"": document}).items() if name not in earlier}
     for name, one in sets.items():
         if name:
             lines.append(f"{name}:")
@@ -29,6 +31,10 @@ def told(path: str, document: Document) -> str:
         lines += [f"note: {note}" for note in one.get("notes", ())]
     stars = any(standings(one, m) for one in sets.values() for m, _ in COLUMNS)
     said = "0 is best, * marks the best and what its intervals do not tell apart from it" if stars else "0 is best"
+    if earlier:
+        lines.append(
+            f"beside {counted(len(earlier), 'set')} of earlier lines: {', '.join(earlier[:8])}{', ...' if len(earlier) > 8 else ''}"
+        )
     lines.append(f"{path}: measure.json, per_image.parquet, report.html (errors: {said})")
     return "\n".join(lines)
 

@@ -87,7 +87,7 @@ def _parts_of_study(root: Path, truth: str, part: StudyPart, earlier: Sequence[S
     for one in earlier:
         if one not in named:
             try:
-                found.append(of_study(root, truth, *one))
+                found.append(replace(of_study(root, truth, *one), earlier=True))
             except FaultscapeError as error:
                 say(f"note: {name_part(one[0] or truth, one[1])}, which was measured before, is left out: {error}")
     for set_ in dict.fromkeys(data.part[0] for data in found):
@@ -95,8 +95,6 @@ def _parts_of_study(root: Path, truth: str, part: StudyPart, earlier: Sequence[S
             say(
                 f"note: set {set_} was made of other images, labels or files than the study has now; `faultscape status {root}` names the line that makes it anew"
             )
-    if more := [data.name for data in found[len(named) :]]:
-        say(f"beside these, measured before: {', '.join(more[:8])}{', ...' if len(more) > 8 else ''}")
     return found
 
 

@@ -262,7 +262,8 @@ def _document(
     else:
         provenance |= {"inputs": {data.name: inputs(data) for data in sets}}
     if options.part.given:
-        provenance |= {"parts": [list(data.part) for data in sets]}
+        earlier = [data.name for data in sets if data.earlier]
+        provenance |= {"parts": [list(data.part) for data in sets], "earlier": earlier}
     document["provenance"] = provenance
     return document
 

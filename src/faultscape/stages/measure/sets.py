@@ -63,6 +63,7 @@ class DataSet:
     part: SetPart = ("", "")
     labels: tuple[tuple[int, str], ...] = ()  # where the label of each image lies, (shard, id), of a set that was made
     absent: tuple[str, ...] = ()  # models of the study that have no map of a set
+    earlier: bool = False  # named by an earlier line, not by this one
 
     @property
     def study(self) -> Path | None:
@@ -221,7 +222,7 @@ def of_study(root: Path, truth: str, set_: str = "", holdout: str = "") -> DataS
     of_truth = Source(truth, {}, study=str(root), kind="truth", name=truth, set=places.folder.name if own else "")
     return DataSet(
         name_part(set_ or truth, holdout), tuple(ids), spans, of_truth, models, kept_classes, True, pictures, tuple(sizes), keys, _if_any(together), tuple(tie_keys),
-        (set_, holdout), tuple(labels) if set_ else (), absent,
+        part=(set_, holdout), labels=tuple(labels) if set_ else (), absent=absent,
     )  # fmt: skip
 
 
