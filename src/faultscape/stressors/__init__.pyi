@@ -35,6 +35,7 @@ from .holdout import hold_out as hold_out
 from .holdout import loss_pixels as loss_pixels
 from .holdout import ood_pixels as ood_pixels
 from .holdout import open_labels as open_labels
+from .holdout import preset_classes as preset_classes
 from .holdout import training_labels as training_labels
 from .objects.cutout import Cutout as Cutout
 from .objects.cutout import connected_cutouts as connected_cutouts
