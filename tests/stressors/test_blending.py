@@ -293,6 +293,26 @@ def test_other_bases_than_the_plan_s_are_refused() -> None:
         plan_blend((96, 160), cutouts[2:], "fishyscapes-v2", seed=0, key="a")
 
 
+def test_v3_without_cutouts_of_both_uses_is_refused_whatever_the_frame_would_have_got() -> None:
+    cutouts = small_cutouts()
+    for key in "abcdef":
+        with refused(fs.errors.OptionError, "fishyscapes-v3 needs known objects, and none of the 2 cut-outs is one"):
+            plan_blend((96, 160), cutouts[:2], "fishyscapes-v3", seed=0, key=key)
+        with refused(fs.errors.OptionError, "fishyscapes-v3 needs anomalies, and none of the 1 cut-outs is one"):
+            plan_blend((96, 160), cutouts[2:], "fishyscapes-v3", seed=0, key=key)
+
+
+def test_a_frame_is_two_whole_numbers_of_any_type_and_large_enough() -> None:
+    cutouts = small_cutouts()
+    plan = plan_blend((np.int64(96), np.uint16(160)), cutouts, "fishyscapes-v1", seed=0, key="a")
+    assert plan_of_text(plan.text()) == plan == plan_blend((96, 160), cutouts, "fishyscapes-v1", seed=0, key="a")
+    for frame in ((96, 160, 3), (96.0, 160.0), (0, 160)):
+        with refused(fs.errors.OptionError, r"frame: expected \(height, width\) in pixels, each 1 or more; got"):
+            plan_blend(frame, cutouts, "fishyscapes-v1", seed=0, key="a")
+    with refused(fs.errors.OptionError, "no place for .* in a frame of 3 x 2: it is too small; give a larger one"):
+        plan_blend((2, 3), cutouts, "fishyscapes-v1", seed=0, key="a")
+
+
 def test_horses_in_real_frames_have_the_frame_s_brightness_and_soft_borders(data: Path) -> None:
     label = next(iter(sorted((data / "camvid" / "testannot").iterdir())))
     base = np.asarray(Image.open(next((data / "camvid" / "test").glob(f"{label.stem}.*"))).convert("RGB"))
