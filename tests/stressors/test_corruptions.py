@@ -205,6 +205,10 @@ def test_frost_takes_textures_of_any_size_and_refuses_what_is_none() -> None:
         corrupt(image, "frost", 3, textures=[])
     with pytest.raises(ImageError, match=r"frost: texture 1 is float64 \(2, 2\); textures are uint8"):
         corrupt(image, "frost", 3, textures=[np.zeros((2, 2))])
+    for one in (white, red):
+        with pytest.raises(ImageError, match=r"frost: textures are one array .*; give a list of images, \[texture\] for one"):
+            corrupt(image, "frost", 3, textures=one)
+    assert (corrupt(image, "frost", 3, textures=red[None]) == corrupt(image, "frost", 3, textures=[red])).all()
     with pytest.raises(OptionError, match="fog takes no textures"):
         corrupt(image, "fog", 3, textures=[white])
 

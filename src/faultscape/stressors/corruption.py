@@ -27,9 +27,10 @@ def corrupt(
     key: str | None = None,
     textures: Sequence[np.ndarray] | None = None,
 ) -> np.ndarray:
-    """Return the image, (H, W) or (H, W, 3) of uint8 or uint16, corrupted with severity 1 to 5; ``textures`` are the ice of frost.
+    """Return the image, (H, W) or (H, W, 3) of uint8 or uint16, corrupted with severity 1 to 5.
 
-    Errors: OptionError for an unknown name or severity, ImageError for what is no such image.
+    ``key`` stands for the image in the order of chance; give `move_labels` the same one. ``textures`` are images of ice, (h, w) or (h, w, 3) uint8, that frost takes in place of drawn ones.
+    Errors: OptionError for an unknown name or severity and for a seed that is no whole number, ImageError for what is no such image or texture.
 
     >>> corrupt(np.full((2, 3), 100, np.uint8), "brightness", 3)
     array([[176, 176, 176],
