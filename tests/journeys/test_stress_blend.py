@@ -107,6 +107,20 @@ def test_every_labelled_image_gets_an_object_and_labels_of_0_1_and_255(study: st
     assert found.pixels == {"fishyscapes-v2": tuple(total)}
 
 
+def test_a_void_id_above_255_is_the_label_of_objects_in_maps_of_8_bits_too(corpus: made.Corpus, tmp_path: Path) -> None:
+    classes = json.loads(corpus.classes.read_text())
+    (tmp_path / "classes.json").write_text(json.dumps({**classes, "ignore_index": 300}))
+    study = str(tmp_path / "study")
+    fs.collect(study, str(corpus.photos), classes=str(tmp_path / "classes.json"))
+    for id_, truth in zip(corpus.ids, corpus.truths, strict=True):
+        made.write(tmp_path / "truth" / f"{id_}.png", np.where(truth == 255, 0, truth).astype(np.uint8))
+    fs.label.import_(study, str(tmp_path / "truth"))
+    blended(study, "fishyscapes-v1")
+    anomaly, semantic = maps_of(study, "fishyscapes-v1", ANOMALIES), maps_of(study, "fishyscapes-v1")
+    for id_, flags in anomaly.items():
+        assert ((semantic[id_] == 300) == (flags == 1)).all()
+
+
 def test_no_object_lies_on_the_ego_vehicle(study: str, tmp_path: Path) -> None:
     mask = np.zeros((96, 128), np.uint8)
     mask[70:] = 1
