@@ -68,7 +68,8 @@ def known_objects(root: Path, settings: Settings, images: Sequence[Image], optio
             size = (image.width, image.height)
             labels, of_labels = nearest(places[runs.decode(code)], size), names
             if (numbered := instances(image.shard).get(image.id)) is not None:
-                labels, of_labels = of_instances(nearest(runs.decode(numbered), size), labels, names)
+                own = nearest(runs.decode(numbered), size)
+                labels, of_labels = own, names_of_instances(own, labels, names)
             cut = connected_cutouts(photo, labels, of_labels, image.id, smallest=options.blending.smallest)
             found += usable_cutouts(cut, options.blending.smallest)[0]
     if not found:
@@ -78,10 +79,10 @@ def known_objects(root: Path, settings: Settings, images: Sequence[Image], optio
     return found[:MOST]
 
 
-def of_instances(instances: np.ndarray, places: np.ndarray, names: dict[int, str]) -> tuple[np.ndarray, dict[int, str]]:
-    """Return instances (H, W), 0 for none, and {instance: class} of those whose commonest place is one of ``names``.
+def names_of_instances(instances: np.ndarray, places: np.ndarray, names: dict[int, str]) -> dict[int, str]:
+    """Return {instance: class} of the instances (H, W), 0 for none, whose commonest place is one of ``names``.
 
-    >>> of_instances(np.array([[1, 1, 2, 0]]), np.array([[8, 8, 3, 3]]), {8: "car"})[1]
+    >>> names_of_instances(np.array([[1, 1, 2, 0]]), np.array([[8, 8, 3, 3]]), {8: "car"})
     {1: 'car'}
     """
     found = {}
@@ -90,4 +91,4 @@ def of_instances(instances: np.ndarray, places: np.ndarray, names: dict[int, str
             commonest = int(np.bincount(places[instances == number]).argmax())
             if commonest in names:
                 found[number] = names[commonest]
-    return instances, found
+    return found
