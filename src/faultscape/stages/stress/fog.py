@@ -58,7 +58,7 @@ def fog_images(options: FogOptions) -> Stressed:
             for name, beta in names.items()
         }  # fmt: skip
         entered = enter_sets(root, rows, about)
-        log(root, "stress fog", **line_of(options, base))
+        log(root, "stress fog", **line)
     written = 0
     if options.write:
         places = {
