@@ -85,7 +85,7 @@ def blend_images(options: BlendOptions) -> Blends | Reviewed:
         keep_objects(root, objects)
         rows = _planned(root, options, base, labels, _frames(options, labels, objects, names))
         about = {name: one for name, one in about.items() if name in rows}
-        entered = enter_sets(root, rows, about, finish=False)
+        entered = enter_sets(root, rows, about)
         totals = fill_blended(root, settings, [*rows], truth, engine=options.engine, workers=options.workers)
         finish_sets(root, about)
         log(root, "stress blend", **line_of(options, base))

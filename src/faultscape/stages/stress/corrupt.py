@@ -70,7 +70,7 @@ def corrupt_images(options: CorruptOptions) -> Stressed:
             name: [made_image(base, image, name, condition.word, options.role, condition.step(image, options.seed)) for image in base.images]
             for name, condition in names.items()
         }  # fmt: skip
-        entered = enter_sets(root, rows, about, finish=False)
+        entered = enter_sets(root, rows, about)
         if moved := [name for name, one in about.items() if one.labels == "own"]:
             fill_moved(root, moved, truth, engine=options.engine, workers=options.workers)
         finish_sets(root, about)
