@@ -41,7 +41,6 @@ from .objects.cutout import Cutout as Cutout
 from .objects.cutout import connected_cutouts as connected_cutouts
 from .objects.cutout import cutout_of_mask as cutout_of_mask
 from .objects.cutout import cutout_of_rgba as cutout_of_rgba
-from .objects.cutout import cutouts_by_digest as cutouts_by_digest
 from .objects.cutout import reason_to_drop as reason_to_drop
 from .objects.cutout import usable_cutouts as usable_cutouts
 from .objects.drawn import DRAWN_OBJECTS as DRAWN_OBJECTS

@@ -8,7 +8,7 @@ Source: Blum et al. 2021 (S4) 3.1; the ranges are ours, the authors published no
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import cast
 
@@ -50,14 +50,15 @@ class BlendPlan:
         ]
         return json.dumps(plan, separators=(",", ":"))
 
-    def placed(self, cutouts: Mapping[str, Cutout]) -> list[tuple[Cutout, Placement]]:
-        """Return each placement with its cut-out of {digest: cut-out}; CorpusError names one that is not there or changed."""
+    def placed(self, cutouts: Iterable[Cutout]) -> list[tuple[Cutout, Placement]]:
+        """Return each placement with its cut-out of those that are given, in any order; CorpusError names one that is not there or changed."""
+        held = {cutout.digest: cutout for cutout in cutouts}
         for placement in self.objects:
-            if placement.cutout not in cutouts:
+            if placement.cutout not in held:
                 raise CorpusError(
-                    f"the plan takes {placement.name}, whose pixels ({placement.cutout}) are not among the {len(cutouts)} cut-outs given; give the same objects again"
+                    f"the plan takes {placement.name}, whose pixels ({placement.cutout}) are not among the {len(held)} cut-outs given; give the same objects again"
                 )
-        return [(cutouts[placement.cutout], placement) for placement in self.objects]
+        return [(held[placement.cutout], placement) for placement in self.objects]
 
 
 def plan_blend(

@@ -33,7 +33,7 @@ from faultscape.stages.stress.result import Blends, Reviewed
 from faultscape.stressors.blend_plans import plan_blend
 from faultscape.stressors.blend_steps.catalogue import BlendPreset
 from faultscape.stressors.fs_static import TEST_FRAMES, VALIDATION_FRAMES, static_frames
-from faultscape.stressors.objects.cutout import Cutout, cutouts_by_digest
+from faultscape.stressors.objects.cutout import Cutout
 from faultscape.study.folder import existing, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings
@@ -120,7 +120,7 @@ def _frames(options: BlendOptions, labels: BaseLabels, objects: Objects, names: 
     """Return the frames to be made: each labelled base once, or as many as are asked for, bases used again with other draws."""
     by_key = {image.key: image for image in labels.images}
     if options.preset == FS_STATIC:
-        held = cutouts_by_digest(objects.cutouts)
+        held = {cutout.digest: cutout for cutout in objects.cutouts}
         known = tuple(cutout for cutout in objects.cutouts if cutout.use == "known")
         test = TEST_FRAMES if options.frames is None else options.frames
         frames = static_frames(
