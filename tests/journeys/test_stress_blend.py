@@ -211,7 +211,9 @@ def test_overlays_added_to_their_bases_are_the_images(study: str, corpus: made.C
     assert all(json.loads(row["plan"])["preset"] == "fishyscapes-v2" for row in table)
 
 
-def test_v3_has_either_an_anomaly_or_a_known_object_at_its_own_place(study: str, tmp_path: Path) -> None:
+def test_v3_has_either_an_anomaly_or_a_known_object_at_its_own_place(
+    study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with refused(says="known objects of training images"):
         blended(study, "fishyscapes-v3")
     for k in range(6):
@@ -223,7 +225,9 @@ def test_v3_has_either_an_anomaly_or_a_known_object_at_its_own_place(study: str,
         made.write(tmp_path / "labels" / "train" / f"{k}.png", truth)
     fs.collect(study, str(tmp_path / "train"), set_="train", role="train")
     fs.label.import_(study, str(tmp_path / "labels"))
+    (tmp_path / "train" / "5.png").write_bytes(b"gone")
     blended(study, "fishyscapes-v3", set_="main", frames=20)
+    assert "1 training image cannot be read, and no known object is taken from it; the first: " in capsys.readouterr().out
     flags, semantic = maps_of(study, "fishyscapes-v3", ANOMALIES), maps_of(study, "fishyscapes-v3")
     with_anomaly = {id_ for id_, one in flags.items() if (one == 1).any()}
     assert 3 <= len(with_anomaly) <= 17

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from faultscape.errors import CorpusError, OptionError
+from faultscape.errors import CorpusError, OptionError, counted
 from faultscape.stressors.objects.cutout import Cutout
 from faultscape.stressors.streams import Stream
 
@@ -60,7 +60,7 @@ def static_frames(
     for split, count, of_split, objects in parts:
         if count and (not of_split or not objects):
             raise CorpusError(
-                f"fs-static: {len(keys)} bases and {len(of_validation) + len(of_test)} objects leave none for {split}; give at least two of each class and of the bases"
+                f"fs-static: {counted(len(keys), 'base')} and {counted(len(of_validation) + len(of_test), 'object')} leave none for {split}; give at least two of each class and of the bases"
             )
         for place in range(count):
             base, draw = of_split[place % len(of_split)], place // len(of_split)

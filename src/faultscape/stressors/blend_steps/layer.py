@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from faultscape.errors import ImageError
+from faultscape.errors import ImageError, OptionError
 from faultscape.stressors.blend_steps.kernels.choice import blend_kernels
 from faultscape.stressors.objects.cutout import Cutout
 
@@ -110,6 +110,8 @@ def gaussian(sigma: float) -> np.ndarray:
     >>> gaussian(0.5).tolist(), int(gaussian(2.0).sum())
     ([1, 436, 3222, 436, 1], 4096)
     """
+    if not 0 <= sigma < np.inf:
+        raise OptionError(f"the deviation of a Gaussian is 0 pixels or more; got {sigma:g}")
     radius = int(3 * sigma + 0.5)
     if not radius:
         return np.array([WHOLE], np.int64)

@@ -52,7 +52,7 @@ def known_objects(root: Path, settings: Settings, images: Sequence[Image], optio
         raise CorpusError(
             "fishyscapes-v3 blends known objects of training images, and the study has none: collect some with --set NAME --role train, name a set with --known, or give objects.csv with use known"
         )
-    places, found = table(settings.class_list), list[Cutout]()
+    places, found, unread = table(settings.class_list), list[Cutout](), list[ImageError]()
     maps = lru_cache(maxsize=4)(lambda number: label_maps.read_maps(label_maps.truth(root, truth), number))
     instances = lru_cache(maxsize=4)(lambda number: label_maps.read_maps(label_maps.truth(root, _INSTANCES), number))
     order = tie_order([image.key for image in training], options.seed, [image.id for image in training]).tolist()
@@ -63,7 +63,8 @@ def known_objects(root: Path, settings: Settings, images: Sequence[Image], optio
                 continue
             try:
                 photo = read_photo(image)[0]
-            except ImageError:
+            except ImageError as error:
+                unread.append(error)
                 continue
             size = (image.width, image.height)
             labels, of_labels = nearest(places[runs.decode(code)], size), names
@@ -72,6 +73,10 @@ def known_objects(root: Path, settings: Settings, images: Sequence[Image], optio
                 labels, of_labels = own, names_of_instances(own, labels, names)
             cut = connected_cutouts(photo, labels, of_labels, image.id, smallest=options.blending.smallest)
             found += usable_cutouts(cut, options.blending.smallest)[0]
+    if unread:
+        print(
+            f"{counted(len(unread), 'training image')} cannot be read, and no known object is taken from {'it' if len(unread) == 1 else 'them'}; the first: {unread[0]}"
+        )
     if not found:
         raise CorpusError(
             f"no known object of {options.blending.smallest} pixels or more in {counted(len(training), 'training image')} with labels of truth {truth}; lower --smallest, or give objects.csv with use known"
