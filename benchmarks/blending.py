@@ -169,7 +169,6 @@ def pasted_frames(
 ) -> dict[str, Patches]:  # fmt: skip
     """Return for each way all patches of a drive's frames with one object pasted into each."""
     found: dict[str, list[Patches]] = {way: [] for way in ways}
-    by_digest = stress.cutouts_by_digest(cutouts)
     for number, (name, image, _) in enumerate(frames_of(data, drive, every)):
         for draw in range(40):  # known objects: the first draw of v3 that is one
             plan = stress.plan_blend(
@@ -177,7 +176,7 @@ def pasted_frames(
             )
             if not of_known or plan.objects[0].use == "known":
                 break
-        ((cutout, placement),) = plan.placed(by_digest)
+        ((cutout, placement),) = plan.placed(cutouts)
         labels = patch_labels(pasted_pixels(cutout, placement, image.shape[:2]))
         for way, make in ways.items():
             rows = features(make(image, cutout, placement, plan))[labels >= 0]
@@ -250,10 +249,10 @@ def real_frames(data: Path) -> None:
     objects = {"horses and VOC": anomalies(data), "drawn": stress.drawn_cutouts(3)}
     evenness = []
     for what, cutouts in objects.items():
-        by_digest, rows, pairs = stress.cutouts_by_digest(cutouts), [], []
+        rows, pairs = [], []
         for k in range(1000):
             plan = stress.plan_blend((1024, 2048), cutouts, "fishyscapes-v2", seed=0, key=f"frame {k}", forbidden=ego)
-            ((cutout, placed),) = plan.placed(by_digest)
+            ((cutout, placed),) = plan.placed(cutouts)
             pairs.append((cutout, placed))
             share = cutout.area * (placed.width * placed.height) / cutout.alpha.size / (1024 * 2048)
             rows.append((share / 0.88, share, (placed.y + placed.height / 2) / 1024, (placed.x + placed.width / 2) / 2048))
@@ -288,7 +287,7 @@ def speed() -> None:
     for name, cutout in (("soft", soft), ("hard", hard)):
         for area in (0.005, 0.0215, 0.041):
             plan = stress.plan_blend((1024, 2048), [cutout], "fishyscapes-v2", seed=1, key="a", areas=(area, area))
-            placed = plan.placed({cutout.digest: cutout})
+            placed = plan.placed([cutout])
             took = []
             for _ in range(6):
                 start = time.process_time()

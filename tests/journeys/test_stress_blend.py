@@ -107,6 +107,20 @@ def test_every_labelled_image_gets_an_object_and_labels_of_0_1_and_255(study: st
     assert found.pixels == {"fishyscapes-v2": tuple(total)}
 
 
+def test_a_void_id_above_255_is_the_label_of_objects_in_maps_of_8_bits_too(corpus: made.Corpus, tmp_path: Path) -> None:
+    classes = json.loads(corpus.classes.read_text())
+    (tmp_path / "classes.json").write_text(json.dumps({**classes, "ignore_index": 300}))
+    study = str(tmp_path / "study")
+    fs.collect(study, str(corpus.photos), classes=str(tmp_path / "classes.json"))
+    for id_, truth in zip(corpus.ids, corpus.truths, strict=True):
+        made.write(tmp_path / "truth" / f"{id_}.png", np.where(truth == 255, 0, truth).astype(np.uint8))
+    fs.label.import_(study, str(tmp_path / "truth"))
+    blended(study, "fishyscapes-v1")
+    anomaly, semantic = maps_of(study, "fishyscapes-v1", ANOMALIES), maps_of(study, "fishyscapes-v1")
+    for id_, flags in anomaly.items():
+        assert ((semantic[id_] == 300) == (flags == 1)).all()
+
+
 def test_no_object_lies_on_the_ego_vehicle(study: str, tmp_path: Path) -> None:
     mask = np.zeros((96, 128), np.uint8)
     mask[70:] = 1
@@ -197,7 +211,9 @@ def test_overlays_added_to_their_bases_are_the_images(study: str, corpus: made.C
     assert all(json.loads(row["plan"])["preset"] == "fishyscapes-v2" for row in table)
 
 
-def test_v3_has_either_an_anomaly_or_a_known_object_at_its_own_place(study: str, tmp_path: Path) -> None:
+def test_v3_has_either_an_anomaly_or_a_known_object_at_its_own_place(
+    study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with refused(says="known objects of training images"):
         blended(study, "fishyscapes-v3")
     for k in range(6):
@@ -209,7 +225,9 @@ def test_v3_has_either_an_anomaly_or_a_known_object_at_its_own_place(study: str,
         made.write(tmp_path / "labels" / "train" / f"{k}.png", truth)
     fs.collect(study, str(tmp_path / "train"), set_="train", role="train")
     fs.label.import_(study, str(tmp_path / "labels"))
+    (tmp_path / "train" / "5.png").write_bytes(b"gone")
     blended(study, "fishyscapes-v3", set_="main", frames=20)
+    assert "1 training image cannot be read, and no known object is taken from it; the first: " in capsys.readouterr().out
     flags, semantic = maps_of(study, "fishyscapes-v3", ANOMALIES), maps_of(study, "fishyscapes-v3")
     with_anomaly = {id_ for id_, one in flags.items() if (one == 1).any()}
     assert 3 <= len(with_anomaly) <= 17

@@ -64,7 +64,7 @@ def test_a_damaged_sets_json_is_deleted_and_the_same_lines_bring_it_back(study: 
     (row,) = [node for node in nodes(Snapshot(Path(study))) if node.artefact == "sets"]
     assert (row.state, row.line) == ("missing", "")
     assert row.words.endswith(" and 1 more set: made images")
-    assert row.in_the_way.startswith("sets.json says no more what made this")
+    assert row.in_the_way.startswith("sets.json no longer says what made this")
     assert "run the line of `faultscape stress` that made it again" in refused_line("stress", "fog", study, "--set", "contrast-1")
     assert corrupted(study).new == 0
     assert file.read_bytes() == before

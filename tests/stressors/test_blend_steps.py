@@ -220,3 +220,10 @@ def test_presets_have_the_paper_s_steps_in_its_order() -> None:
     assert [step.name for step in BLEND_STEPS if step not in steps_of("fishyscapes-v3", "known")] == ["histogram"]
     with refused(fs.errors.OptionError, r"preset is one of fishyscapes-v1, .*; got 'fishyscapes-v4'\. Did you mean"):
         steps_of("fishyscapes-v4", "anomaly")
+
+
+@pytest.mark.parametrize("sigma", [-1.0, float("nan"), float("inf")])
+def test_a_deviation_that_is_no_width_is_refused(sigma: float) -> None:
+    for step in (smooth_alpha, blur_depth):
+        with refused(fs.errors.OptionError, f"the deviation of a Gaussian is 0 pixels or more; got {sigma:g}"):
+            step(layer(), sigma)

@@ -21,7 +21,7 @@ from PIL import Image
 import blend_digests
 import faultscape as fs
 from blend_digests import base_frame, digests, small_cutouts
-from faultscape.stressors import BlendPlan, Cutout, Fog, blend, cutouts_by_digest, drawn_cutouts, plan_blend, plan_of_text
+from faultscape.stressors import BlendPlan, Cutout, Fog, blend, drawn_cutouts, plan_blend, plan_of_text
 from faultscape.stressors.blend_steps.catalogue import BlendPreset
 from refusals import refused
 
@@ -44,7 +44,7 @@ def made(
 ) -> tuple[BlendPlan, fs.stressors.Blended]:
     cutouts, base = small_cutouts(), base_frame()
     plan = plan_blend(base.shape[:2], cutouts, preset, seed=1, key=key, **options)
-    return plan, blend(base, plan.placed(cutouts_by_digest(cutouts)), plan, void)
+    return plan, blend(base, plan.placed(cutouts), plan, void)
 
 
 def test_frames_have_these_bytes_on_every_machine() -> None:
@@ -154,7 +154,8 @@ def test_a_plan_names_the_object_that_is_not_there_or_changed() -> None:
     with refused(
         fs.errors.CorpusError, r"the plan takes (hard )?cow, whose pixels \(\w{32}\) are not among the 3 cut-outs given"
     ):
-        plan.placed(cutouts_by_digest(changed))
+        plan.placed(changed)
+    assert plan.placed(cutouts) == plan.placed(iter(cutouts))
 
 
 @pytest.mark.parametrize("preset", ["fishyscapes-v1", "fishyscapes-v2"])
@@ -237,7 +238,7 @@ def test_a_known_object_over_an_anomaly_is_0_again_and_over_void_too() -> None:
     anomaly = replace(plan.objects[0], x=40, y=50)
     known = replace(anomaly, cutout=cutouts[2].digest, use="known", width=40, height=30, flip=False)
     both = replace(plan, objects=(anomaly, known))
-    labels = blend(base, both.placed(cutouts_by_digest(cutouts)), both, np.ones(base.shape[:2], bool)).labels
+    labels = blend(base, both.placed(cutouts), both, np.ones(base.shape[:2], bool)).labels
     assert set(np.unique(labels)) == {0, 1, 255}
 
 
@@ -246,7 +247,7 @@ def test_fog_lies_on_known_pixels_alone() -> None:
     plan = plan_blend(base.shape[:2], cutouts, "fishyscapes-v2", seed=1, key="a")
     void = np.zeros(base.shape[:2], bool)
     void[:10] = True
-    placed = plan.placed(cutouts_by_digest(cutouts))
+    placed = plan.placed(cutouts)
     clear, foggy = blend(base, placed, plan, void), blend(base, placed, replace(plan, fog=Fog(0.03)), void)
     assert np.array_equal(clear.labels, foggy.labels)
     changed = (clear.image != foggy.image).any(2)
@@ -260,7 +261,7 @@ def test_objects_reach_over_the_frame_s_border_without_harm() -> None:
     plan = plan_blend(base.shape[:2], cutouts, "fishyscapes-v2", seed=1, key="a")
     for x, y in ((-20, -10), (140, 80), (-500, 0), (500, 500)):
         moved = replace(plan, objects=(replace(plan.objects[0], x=x, y=y),))
-        blended = blend(base, moved.placed(cutouts_by_digest(cutouts)), moved)
+        blended = blend(base, moved.placed(cutouts), moved)
         assert blended.image.shape == base.shape
         assert bool(blended.pixels[0]) == (abs(x) < 200)
 
@@ -282,7 +283,7 @@ def test_options_out_of_range_are_refused(options: dict[str, object], says: str)
 def test_other_bases_than_the_plan_s_are_refused() -> None:
     cutouts = small_cutouts()
     plan = plan_blend((96, 160), cutouts, "fishyscapes-v1", seed=0, key="a")
-    placed = plan.placed(cutouts_by_digest(cutouts))
+    placed = plan.placed(cutouts)
     with refused(fs.errors.ImageError, "the plan is for 160 x 96 pixels, the image has 10 x 10"):
         blend(np.zeros((10, 10, 3), np.uint8), placed, plan)
     with refused(fs.errors.ImageError, r"expected an image \(H, W, 3\) uint8; got float64"):
@@ -293,6 +294,26 @@ def test_other_bases_than_the_plan_s_are_refused() -> None:
         plan_blend((96, 160), cutouts[2:], "fishyscapes-v2", seed=0, key="a")
 
 
+def test_v3_without_cutouts_of_both_uses_is_refused_whatever_the_frame_would_have_got() -> None:
+    cutouts = small_cutouts()
+    for key in "abcdef":
+        with refused(fs.errors.OptionError, "fishyscapes-v3 needs known objects, and none of the 2 cut-outs is one"):
+            plan_blend((96, 160), cutouts[:2], "fishyscapes-v3", seed=0, key=key)
+        with refused(fs.errors.OptionError, "fishyscapes-v3 needs anomalies, and none of the 1 cut-outs is one"):
+            plan_blend((96, 160), cutouts[2:], "fishyscapes-v3", seed=0, key=key)
+
+
+def test_a_frame_is_two_whole_numbers_of_any_type_and_large_enough() -> None:
+    cutouts = small_cutouts()
+    plan = plan_blend((np.int64(96), np.uint16(160)), cutouts, "fishyscapes-v1", seed=0, key="a")
+    assert plan_of_text(plan.text()) == plan == plan_blend((96, 160), cutouts, "fishyscapes-v1", seed=0, key="a")
+    for frame in ((96, 160, 3), (96.0, 160.0), (0, 160)):
+        with refused(fs.errors.OptionError, r"frame: expected \(height, width\) in pixels, each 1 or more; got"):
+            plan_blend(frame, cutouts, "fishyscapes-v1", seed=0, key="a")
+    with refused(fs.errors.OptionError, "no place for .* in a frame of 3 x 2: it is too small; give a larger one"):
+        plan_blend((2, 3), cutouts, "fishyscapes-v1", seed=0, key="a")
+
+
 def test_horses_in_real_frames_have_the_frame_s_brightness_and_soft_borders(data: Path) -> None:
     label = next(iter(sorted((data / "camvid" / "testannot").iterdir())))
     base = np.asarray(Image.open(next((data / "camvid" / "test").glob(f"{label.stem}.*"))).convert("RGB"))
@@ -301,7 +322,7 @@ def test_horses_in_real_frames_have_the_frame_s_brightness_and_soft_borders(data
     mask = np.asarray(Image.open(data / "objects" / "weizmann_horses" / "masks" / f"{image.stem}.png").convert("L")) > 0
     horse: Cutout = fs.stressors.cutout_of_mask(np.asarray(Image.open(image).convert("RGB")), mask, image.stem, "horse")
     plan = plan_blend(base.shape[:2], [horse], "fishyscapes-v2", seed=0, key="a", forbidden=void)
-    blended = blend(base, plan.placed({horse.digest: horse}), plan, void)
+    blended = blend(base, plan.placed([horse]), plan, void)
     on = blended.labels == 1
     assert 0.002 < on.mean() < 0.045
     pasted = fs.stressors.layer_of(horse, base, plan.objects[0].box, flip=plan.objects[0].flip, margin=0)

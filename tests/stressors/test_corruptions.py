@@ -177,6 +177,8 @@ def test_a_corruption_of_ones_own_is_taken_from_a_file(tmp_path: object) -> None
             "def lift(pixels, parameters, start):\n    return pixels | int(parameters[0])\n"
             "def lose(pixels, parameters, start):\n    return pixels[:1]\n"
             "LIFT = Corruption('lift', 'Lift', 'digital', ('bits',), ((1,), (2,), (4,), (8,), (16,)), lift, random=False)\n"
+            "def turn(pixels, parameters, start):\n    return pixels.swapaxes(0, 1)\n"
+            "TURN = Corruption('turn', 'Turn', 'digital', ('bits',), ((1,),), turn, random=False)\n"
             "LOSE = Corruption('lose', 'Lose', 'digital', ('bits',), ((1,),), lose, random=False)\n"
         )
     assert corrupt(np.zeros((1, 2), np.uint8), f"{path}:LIFT", 4).tolist() == [[8, 8]]
@@ -187,6 +189,8 @@ def test_a_corruption_of_ones_own_is_taken_from_a_file(tmp_path: object) -> None
         OptionError, match=re.escape("corruption lose made uint8 (1, 2, 1) of uint8 (2, 2); it must keep shape and type")
     ):
         corrupt(np.zeros((2, 2), np.uint8), f"{path}:LOSE", 1)
+    with pytest.raises(OptionError, match=re.escape("corruption turn made uint8 (3, 2, 1) of uint8 (2, 3); it must keep shape")):
+        corrupt(np.zeros((2, 3), np.uint8), f"{path}:TURN", 1)
     with pytest.raises(OptionError, match="holds no Corruption called 'lift'"):
         entry(f"{path}:lift")
 
@@ -205,6 +209,10 @@ def test_frost_takes_textures_of_any_size_and_refuses_what_is_none() -> None:
         corrupt(image, "frost", 3, textures=[])
     with pytest.raises(ImageError, match=r"frost: texture 1 is float64 \(2, 2\); textures are uint8"):
         corrupt(image, "frost", 3, textures=[np.zeros((2, 2))])
+    for one in (white, red):
+        with pytest.raises(ImageError, match=r"frost: textures are one array .*; give a list of images, \[texture\] for one"):
+            corrupt(image, "frost", 3, textures=one)
+    assert (corrupt(image, "frost", 3, textures=red[None]) == corrupt(image, "frost", 3, textures=[red])).all()
     with pytest.raises(OptionError, match="fog takes no textures"):
         corrupt(image, "fog", 3, textures=[white])
 

@@ -47,7 +47,11 @@ def test_fog_lies_only_where_it_is_asked_for() -> None:
 def test_fog_out_of_range_and_depth_of_another_size_are_refused() -> None:
     with refused(fs.errors.OptionError, "beta of fog: expected 0 to 10 a metre; got -1"):
         Fog(-1)
-    with refused(fs.errors.OptionError, "light of fog: expected grey levels from 0 to 255"):
-        Fog(0.1, (0, 0, 300))
+    for light in ((0, 0, 300), (0, 0), 210):
+        with refused(fs.errors.OptionError, "light of fog: expected three grey levels from 0 to 255"):
+            Fog(0.1, light)
+    for image in (np.zeros((4, 4), np.uint8), np.zeros((4, 4, 3), np.uint16)):
+        with refused(fs.errors.ImageError, r"fog: expected an image \(H, W, 3\) uint8; got uint"):
+            add_fog(image, Fog(0.1))
     with refused(fs.errors.ImageError, r"the image has shape \(4, 4\), depth \(2, 2\); they must be of one size"):
         add_fog(np.zeros((4, 4, 3), np.uint8), Fog(0.1), depth=np.ones((2, 2)))

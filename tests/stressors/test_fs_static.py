@@ -69,7 +69,7 @@ def test_objects_stay_in_the_split_they_were_given() -> None:
 
 
 def test_too_few_bases_or_objects_for_two_splits_are_refused() -> None:
-    with refused(fs.errors.CorpusError, "fs-static: 1 bases and 24 objects leave none for test"):
+    with refused(fs.errors.CorpusError, "fs-static: 1 base and 24 objects leave none for test"):
         static_frames(BASES[:1], some_cutouts(2), seed=0)
     with refused(fs.errors.CorpusError, "fs-static: 500 bases and 12 objects leave none for validation"):
         static_frames(BASES, some_cutouts(1), seed=0)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faultscape.classes.class_lists import resolve, table
-from faultscape.errors import ClassesError, OptionError
+from faultscape.errors import ClassesError, LabelMapError, OptionError
 from faultscape.stressors.holdout import hold_out, loss_pixels, ood_pixels, open_labels, preset_classes, training_labels
 
 
@@ -63,6 +63,20 @@ def test_presets_are_those_of_the_paper_and_of_its_code() -> None:
     assert preset_classes("s3-paper", ade) == ("chair", "sofa")
     assert preset_classes("s3-code", ade) == ("chair", "armchair", "swivel chair")
     assert len(hold_out(ade, preset_classes("s3-code", ade)).kept) == 147
+
+
+@pytest.mark.parametrize(
+    ("labels", "says"),
+    [
+        (np.array([[0, 255]], np.uint8), "labels are 0 to 255; expected places in the class list, 0 to 3, and 4 for void"),
+        (np.array([[0, -1]]), "labels are -1 to 0; expected places in the class list"),
+        (np.array([[0.0, 1.0]]), "labels are float64; expected whole numbers, 0 to 3 for classes and 4 for void"),
+    ],
+)
+def test_labels_that_are_no_places_are_refused_and_never_read_from_the_end_of_a_table(labels: np.ndarray, says: str) -> None:
+    for read in (training_labels, open_labels):
+        with pytest.raises(LabelMapError, match=f"^{says}"):
+            read(labels, hold_out(resolve(4), ["class-1"]))
 
 
 def test_wrong_class_lists_are_refused_in_one_line() -> None:

@@ -52,6 +52,8 @@ def test_an_overlay_on_another_base_is_refused_however_alike_it_is() -> None:
             fs.errors.ImageError, "this overlay belongs to another base: expected .* give the image that it was made of"
         ):
             overlay.added_to(wrong)
+    with refused(fs.errors.ImageError, "expected 4 x 3 pixels with the digest .*, got 2 x 3 with "):
+        overlay_of(base[:3], base[:3]).added_to(base[:3, :2])
 
 
 def test_an_overlay_whose_differences_were_changed_is_refused_on_its_own_base() -> None:
@@ -132,5 +134,8 @@ def test_what_is_no_pair_of_images_is_refused() -> None:
     image = np.zeros((2, 2, 3), np.uint8)
     with refused(fs.errors.ImageError, "the base has 2 x 2 pixels, the image 3 x 2; they must be of one size"):
         overlay_of(image, np.zeros((2, 3, 3), np.uint8))
-    with refused(fs.errors.ImageError, r"expected a image \(H, W, 3\) uint8; got float64|expected an image"):
+    with refused(fs.errors.ImageError, r"expected the image as \(H, W, 3\) uint8; got float64"):
         overlay_of(image, image.astype(float))
+    for base in (image[..., 0], image.astype(np.uint16)):
+        with refused(fs.errors.ImageError, r"expected the base as \(H, W, 3\) uint8; got uint"):
+            overlay_of(image, image).added_to(base)

@@ -15,7 +15,6 @@ from faultscape.stressors import (
     Placement,
     chance_of_lower_half,
     coverage,
-    cutouts_by_digest,
     drawn_cutout,
     drawn_cutouts,
     plan_blend,
@@ -32,9 +31,8 @@ def box(class_: str = "box", height: int = 20, width: int = 30) -> Cutout:
 
 
 def placed(cutouts: Sequence[Cutout], count: int, forbidden: np.ndarray | None = None) -> list[tuple[Cutout, Placement]]:
-    by_digest = cutouts_by_digest(cutouts)
     plans = [plan_blend(FRAME, cutouts, "fishyscapes-v2", seed=0, key=str(k), forbidden=forbidden) for k in range(count)]
-    return [pair for plan in plans for pair in plan.placed(by_digest)]
+    return [pair for plan in plans for pair in plan.placed(cutouts)]
 
 
 def test_default_sizes_give_fs_static_s_share_of_anomalous_pixels() -> None:

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from faultscape.errors import OptionError
 from faultscape.stressors.kernels.streams import word_at
 from faultscape.stressors.streams import Stream, stream_start, words_at
 
@@ -34,11 +35,11 @@ def test_other_seeds_keys_and_words_begin_other_streams_wherever_words_are_cut()
     assert len(set(starts)) == len(starts)
 
 
-def test_choice_follows_its_weights_and_never_takes_one_of_none() -> None:
-    stream = Stream(0, "", "choice")
-    taken = np.bincount([stream.choice([0, 1, 3, 0]) for _ in range(4000)], minlength=4)
-    assert taken[[0, 3]].tolist() == [0, 0]
-    assert taken[2] / 4000 == pytest.approx(0.75, abs=0.03)
+@pytest.mark.parametrize("seed", [1.0, True, None, "1"])
+def test_a_seed_that_is_no_whole_number_is_refused_since_it_would_begin_another_stream(seed: object) -> None:
+    assert stream_start(np.int64(1), "a") == stream_start(1, "a")
+    with pytest.raises(OptionError, match=f"^seed {seed!r}: give a whole number$"):
+        stream_start(seed, "a")
 
 
 def test_normal_numbers_are_normal() -> None:

@@ -21,7 +21,6 @@ from faultscape.stressors.blend_steps.catalogue import BlendPreset
 from faultscape.stressors.catalogue import CORRUPTIONS
 from faultscape.stressors.composition import blend
 from faultscape.stressors.corruption import corrupt
-from faultscape.stressors.objects.cutout import cutouts_by_digest
 from faultscape.stressors.objects.drawn import drawn_cutouts
 from faultscape.study.folder import put
 
@@ -89,7 +88,7 @@ def draw_stress(folder: Path, page: Path, study: str) -> int:
                 ~np.isin(read_map(str(folder / "truth" / file.name)), [id_ for id_, _, _ in drawing.CLASSES]),
             )
             plan = plan_blend((base.shape[0], base.shape[1]), cutouts, preset, seed=0, key=file.stem)
-            made = blend(base, plan.placed(cutouts_by_digest(cutouts)), plan, void)
+            made = blend(base, plan.placed(cutouts), plan, void)
             cells.append(Cell(plan.objects[0].name, made.image, made.labels))
         rows.append(Row(preset, "objects drawn by code, with their labels", tuple(cells)))
     put(page, stress_page(study, rows).encode("utf-8", "xmlcharrefreplace"))

@@ -35,12 +35,12 @@ from .holdout import hold_out as hold_out
 from .holdout import loss_pixels as loss_pixels
 from .holdout import ood_pixels as ood_pixels
 from .holdout import open_labels as open_labels
+from .holdout import preset_classes as preset_classes
 from .holdout import training_labels as training_labels
 from .objects.cutout import Cutout as Cutout
 from .objects.cutout import connected_cutouts as connected_cutouts
 from .objects.cutout import cutout_of_mask as cutout_of_mask
 from .objects.cutout import cutout_of_rgba as cutout_of_rgba
-from .objects.cutout import cutouts_by_digest as cutouts_by_digest
 from .objects.cutout import reason_to_drop as reason_to_drop
 from .objects.cutout import usable_cutouts as usable_cutouts
 from .objects.drawn import DRAWN_OBJECTS as DRAWN_OBJECTS

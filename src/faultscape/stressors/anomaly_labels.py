@@ -21,6 +21,7 @@ def labels_of_base(void: np.ndarray | None, frame: tuple[int, int]) -> np.ndarra
     """
     if void is None:
         return np.zeros(frame, np.uint8)
+    void = np.asarray(void)
     if void.shape != tuple(frame):
         raise ImageError(f"void of the base has shape {void.shape}, the base {tuple(frame)}; they must be of one size")
     return np.where(void, VOID, KNOWN).astype(np.uint8)

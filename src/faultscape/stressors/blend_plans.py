@@ -8,7 +8,7 @@ Source: Blum et al. 2021 (S4) 3.1; the ranges are ours, the authors published no
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import cast
 
@@ -19,12 +19,11 @@ from faultscape.errors import CorpusError, OptionError
 from faultscape.formats.guard import MAX_PIXELS
 from faultscape.stressors.blend_steps.catalogue import BlendPreset, steps_of
 from faultscape.stressors.blend_steps.depth import farness
-from faultscape.stressors.fog import Fog
+from faultscape.stressors.fog import HORIZON, Fog
 from faultscape.stressors.objects.cutout import Cutout, Use
 from faultscape.stressors.placement import AREAS, Placement, draw_box, own_box
 from faultscape.stressors.streams import Stream
 
-HORIZON = 0.42  # of the frame's height: Cityscapes' is near row 430 of 1,024
 _ROWS = 1024  # of the frames that lengths are given for
 _MOST_OBJECTS = 20
 _LARGEST_NUMBER = 1000  # of a step, as a file may say it
@@ -51,14 +50,15 @@ class BlendPlan:
         ]
         return json.dumps(plan, separators=(",", ":"))
 
-    def placed(self, cutouts: Mapping[str, Cutout]) -> list[tuple[Cutout, Placement]]:
-        """Return each placement with its cut-out of {digest: cut-out}; CorpusError names one that is not there or changed."""
+    def placed(self, cutouts: Iterable[Cutout]) -> list[tuple[Cutout, Placement]]:
+        """Return each placement with its cut-out of those that are given, in any order; CorpusError names one that is not there or changed."""
+        held = {cutout.digest: cutout for cutout in cutouts}
         for placement in self.objects:
-            if placement.cutout not in cutouts:
+            if placement.cutout not in held:
                 raise CorpusError(
-                    f"the plan takes {placement.name}, whose pixels ({placement.cutout}) are not among the {len(cutouts)} cut-outs given; give the same objects again"
+                    f"the plan takes {placement.name}, whose pixels ({placement.cutout}) are not among the {len(held)} cut-outs given; give the same objects again"
                 )
-        return [(cutouts[placement.cutout], placement) for placement in self.objects]
+        return [(held[placement.cutout], placement) for placement in self.objects]
 
 
 def plan_blend(
@@ -77,9 +77,9 @@ def plan_blend(
 ) -> BlendPlan:  # fmt: skip
     """Return the plan of a frame (height, width): the same for the same seed, key, draw, preset and set of cut-outs, in whatever order these come.
 
-    With fishyscapes-v3 the frame gets at random EITHER anomalies OR known objects; other presets take anomalies alone. ``forbidden`` (H, W) is true where no anomaly may go;
+    With fishyscapes-v3 the frame gets at random EITHER anomalies OR known objects, and needs cut-outs of both uses; other presets take anomalies alone. ``forbidden`` (H, W) is true where no anomaly may go;
     ``areas`` the least and the largest share of the frame that an object covers; ``horizon`` its row as a share of the height; ``fog_chance`` how probably fog is added.
-    Errors: OptionError for options out of range, no cut-out that fits the preset, or no room.
+    Errors: OptionError for a frame that is no such pair, options out of range, no cut-out of a use that the preset needs, or no room.
 
     >>> box = Cutout(np.zeros((30, 40, 3), np.uint8), np.full((30, 40), 255, np.uint8), "a box", "box")
     >>> plan = plan_blend((360, 480), [box], "fishyscapes-v2", seed=0, key="digest of the frame")
@@ -89,20 +89,25 @@ def plan_blend(
     (True, True)
     """
     _check(objects_per_frame, areas, horizon, fog_chance)
-    if forbidden is not None and forbidden.shape != tuple(frame):
-        raise OptionError(f"forbidden pixels have shape {forbidden.shape}, the frame {tuple(frame)}; they must be of one size")
+    height, width = _size(frame)
+    if forbidden is not None:
+        forbidden = np.asarray(forbidden, bool)
+        if forbidden.shape != (height, width):
+            raise OptionError(
+                f"forbidden pixels have shape {forbidden.shape}, the frame {(height, width)}; they must be of one size"
+            )
     stream = Stream(seed, key, "blend", draw)
-    known = (
-        stream.uniform() < 0.5
-    )  # drawn whether or not the preset has known objects, so that presets differ in what they do alone
+    # Drawn whether or not the preset has known objects, so that presets differ in what they do alone.
+    known = stream.uniform() < 0.5
     use: Use = "known" if preset == "fishyscapes-v3" and known else "anomaly"
-    pool = sorted((cutout for cutout in cutouts if cutout.use == use), key=lambda cutout: cutout.digest)
     steps = {step.name for step in steps_of(preset, use)}
-    if not pool:
-        raise OptionError(
-            f"{preset} needs {'known objects' if use == 'known' else 'anomalies'}, and none of the {len(cutouts)} cut-outs is one; give some whose use is {use!r}"
-        )
-    height, width = frame
+    uses: tuple[Use, ...] = ("anomaly", "known") if preset == "fishyscapes-v3" else ("anomaly",)
+    for needed in uses:
+        if all(cutout.use != needed for cutout in cutouts):
+            raise OptionError(
+                f"{preset} needs {'known objects' if needed == 'known' else 'anomalies'}, and none of the {len(cutouts)} cut-outs is one; give some whose use is {needed!r}"
+            )
+    pool = sorted((cutout for cutout in cutouts if cutout.use == use), key=lambda cutout: cutout.digest)
     focus = (width // 2, int(horizon * height))
     objects = tuple(
         _placement(
@@ -169,9 +174,8 @@ def _placement(
     far = farness(box[1] + box[3], horizon, frame[0])
 
     def drawn(step: str, low: float, high: float, *, length: bool = False) -> float:
-        value = stream.uniform(
-            low, high
-        )  # drawn whether or not the preset has the step, so that presets differ in their steps alone
+        # Drawn whether or not the preset has the step, so that presets differ in their steps alone.
+        value = stream.uniform(low, high)
         return round(value * (scale if length else 1.0), 6) if step in steps else 0.0
 
     return Placement(
@@ -186,6 +190,13 @@ def _placement(
         glow_width=drawn("glow", 8.0, 16.0, length=True),
         noise_start=stream.bits() >> 11,
     )  # fmt: skip
+
+
+def _size(frame: tuple[int, int]) -> tuple[int, int]:
+    """Return height and width as plain integers, as a plan's text needs them; OptionError for anything else than two whole numbers above 0."""
+    if len(frame) != 2 or any(not isinstance(side, int | np.integer) or side < 1 for side in frame):
+        raise OptionError(f"frame: expected (height, width) in pixels, each 1 or more; got {frame}")
+    return int(frame[0]), int(frame[1])
 
 
 def _check(objects_per_frame: int, areas: tuple[float, float], horizon: float, fog_chance: float) -> None:

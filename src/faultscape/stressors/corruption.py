@@ -27,26 +27,28 @@ def corrupt(
     key: str | None = None,
     textures: Sequence[np.ndarray] | None = None,
 ) -> np.ndarray:
-    """Return the image, (H, W) or (H, W, 3) of uint8 or uint16, corrupted with severity 1 to 5; ``textures`` are the ice of frost.
+    """Return the image, (H, W) or (H, W, 3) of uint8 or uint16, corrupted with severity 1 to 5.
 
-    Errors: OptionError for an unknown name or severity, ImageError for what is no such image.
+    ``key`` stands for the image in the order of chance; give `move_labels` the same one. ``textures`` are images of ice, (h, w) or (h, w, 3) uint8, that frost takes in place of drawn ones.
+    Errors: OptionError for an unknown name or severity and for a seed that is no whole number, ImageError for what is no such image or texture.
 
     >>> corrupt(np.full((2, 3), 100, np.uint8), "brightness", 3)
     array([[176, 176, 176],
            [176, 176, 176]], dtype=uint8)
     """
     pixels = _checked(image)
-    of, parameters = _chosen(name, severity)
-    if textures is not None and not of.textured:
-        raise OptionError(f"{of.name} takes no textures; leave them out, or corrupt with frost")
+    corruption, parameters = _chosen(name, severity)
+    if textures is not None and not corruption.textured:
+        raise OptionError(f"{corruption.name} takes no textures; leave them out, or corrupt with frost")
     if key is None:
-        key = hashlib.sha256(pixels.data).hexdigest() if of.random else ""  # what is not random is spared the hash
-    start = _start(seed, key, of, severity)
-    more = (textures,) if of.textured else ()
-    out = np.asarray(of.apply(pixels.reshape(*pixels.shape[:2], -1), parameters, start, *more))
-    if out.size != pixels.size or out.dtype != pixels.dtype:
+        key = hashlib.sha256(pixels.data).hexdigest() if corruption.random else ""  # what is not random is spared the hash
+    start = stream_start(seed, key, corruption.name, severity)
+    more = (textures,) if corruption.textured else ()
+    planes = pixels.reshape(*pixels.shape[:2], -1)
+    out = np.asarray(corruption.apply(planes, parameters, start, *more))
+    if out.shape not in (planes.shape, pixels.shape) or out.dtype != pixels.dtype:
         raise OptionError(
-            f"corruption {of.name} made {out.dtype} {out.shape} of {pixels.dtype} {pixels.shape}; it must keep shape and type"
+            f"corruption {corruption.name} made {out.dtype} {out.shape} of {pixels.dtype} {pixels.shape}; it must keep shape and type"
         )
     return out.reshape(pixels.shape)
 
@@ -68,11 +70,11 @@ def move_labels(
         raise LabelMapError(f"labels are {labels.dtype} {labels.shape}; expected whole numbers (H, W)")
     if fill is not None and labels.dtype.kind in "iu" and not np.iinfo(labels.dtype).min <= fill <= np.iinfo(labels.dtype).max:
         raise LabelMapError(f"labels of {labels.dtype} cannot hold the fill {fill}; give labels of another type, or another fill")
-    of, parameters = _chosen(name, severity)
-    if of.move is None:
+    corruption, parameters = _chosen(name, severity)
+    if corruption.move is None:
         return labels
     high, wide = labels.shape
-    rows, columns = of.move(high, wide, parameters, _start(seed, key, of, severity))
+    rows, columns = corruption.move(high, wide, parameters, stream_start(seed, key, corruption.name, severity))
     moved = labels[_mirrored(rows, high), _mirrored(columns, wide)]
     if fill is not None:
         moved[(rows < 0) | (rows >= high) | (columns < 0) | (columns >= wide)] = fill
@@ -84,15 +86,17 @@ def _mirrored(places: np.ndarray, count: int) -> np.ndarray:
     return np.where(places >= count, 2 * count - 1 - places, places)
 
 
-def _start(seed: int, key: str, of: Corruption, severity: int) -> int:
-    return stream_start(seed, key, of.name, severity)
-
-
 def _chosen(name: str | Corruption, severity: int) -> tuple[Corruption, tuple[float, ...]]:
-    of = name if isinstance(name, Corruption) else entry(name)
-    if isinstance(severity, bool) or not isinstance(severity, int | np.integer) or not 1 <= severity <= len(of.parameters):
-        raise OptionError(f"severity {severity!r} of {of.name}: give a whole number from 1 to {len(of.parameters)}")
-    return of, of.parameters[int(severity) - 1]
+    corruption = name if isinstance(name, Corruption) else entry(name)
+    if (
+        isinstance(severity, bool)
+        or not isinstance(severity, int | np.integer)
+        or not 1 <= severity <= len(corruption.parameters)
+    ):
+        raise OptionError(
+            f"severity {severity!r} of {corruption.name}: give a whole number from 1 to {len(corruption.parameters)}"
+        )
+    return corruption, corruption.parameters[int(severity) - 1]
 
 
 def _checked(image: np.ndarray) -> np.ndarray:

@@ -14,7 +14,6 @@ import numpy as np
 
 Parameters = tuple[float, ...]
 Family = Literal["noise", "blur", "weather", "digital"]
-Apply = Callable[[np.ndarray, Parameters, int], np.ndarray]
 Move = Callable[[int, int, Parameters, int], tuple[np.ndarray, np.ndarray]]
 
 

@@ -15,10 +15,10 @@ from faultscape.errors import ImageError, OptionError
 _STEPS, _MOST = 1024, 12  # transmission is a table over optical depth, in steps of 1/1024 up to 12
 _ONE = 1 << 16
 _FOCAL, _CAMERA_HEIGHT = 2.2, 1.22  # of the frame's height; metres: Cityscapes' camera
-FARTHEST = 300.0  # metres: what is said to be farther, or nothing is known of (a sky)
-FRONTS = (
-    80.0  # metres, by place: rows above the horizon show fronts and trees more than sky, and a road's rows near it are hidden
-)
+_FARTHEST = 300.0  # metres, of depth that is unknown (a sky)
+# Metres, by place: rows above the horizon show house fronts and trees more than sky, and a road's rows near it are hidden.
+_FRONTS = 80.0
+HORIZON = 0.42  # of the frame's height: Cityscapes' is near row 430 of 1,024
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Fog:
     def __post_init__(self) -> None:
         if not 0 <= self.beta <= 10:
             raise OptionError(f"beta of fog: expected 0 to 10 a metre; got {self.beta:g}")
-        if any(not 0 <= value <= 255 for value in self.light):
-            raise OptionError(f"light of fog: expected grey levels from 0 to 255; got {self.light}")
+        if np.shape(self.light) != (3,) or any(not 0 <= value <= 255 for value in self.light):
+            raise OptionError(f"light of fog: expected three grey levels from 0 to 255; got {self.light}")
 
 
 def add_fog(
@@ -41,21 +41,26 @@ def add_fog(
     """Return the image (H, W, 3) uint8 in fog ``where`` (H, W) is true; everywhere when left out.
 
     I = J t + L (1 - t), t = exp(-beta d), of the scene's colour J, the fog's light L and the depth d (H, W) in metres. A depth that is not finite or not above 0 is unknown and
-    counts as the farthest. Without ``depth`` it is `depth_by_place` with the ``horizon``'s row. Errors: ImageError for sizes that differ.
+    counts as 300 m. Without ``depth`` it is `depth_by_place` with the row ``horizon``, by default 0.42 of the height.
+    Errors: ImageError for another kind of image, and for sizes that differ.
 
     >>> add_fog(np.zeros((1, 2, 3), np.uint8), Fog(0.01, (200, 200, 200)), depth=np.array([[0.001, 69.315]]))[..., 0].tolist()
     [[0, 100]]
     """
+    image = np.asarray(image)
+    if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3:
+        raise ImageError(f"fog: expected an image (H, W, 3) uint8; got {image.dtype} of shape {image.shape}")
     if horizon is None:
-        horizon = int(0.42 * image.shape[0])
+        horizon = int(HORIZON * image.shape[0])
     if depth is None:
         depth = np.broadcast_to(depth_by_place(image.shape[0], horizon)[:, None], image.shape[:2])
+    depth, where = np.asarray(depth), None if where is None else np.asarray(where)
     if depth.shape != image.shape[:2] or (where is not None and where.shape != image.shape[:2]):
         raise ImageError(
             f"fog: the image has shape {image.shape[:2]}, depth {depth.shape}{'' if where is None else f', labels {where.shape}'}; they must be of one size"
         )
     known = np.isfinite(depth) & (depth > 0)
-    optical = np.where(known, depth, FARTHEST).astype(np.float64) * fog.beta
+    optical = np.where(known, depth, _FARTHEST).astype(np.float64) * fog.beta
     place = np.minimum(optical * _STEPS + 0.5, _STEPS * _MOST).astype(np.int64)
     through = _table()[place][..., None]
     light = np.array(fog.light, np.int32) * (_ONE - through)
@@ -64,7 +69,7 @@ def add_fog(
 
 
 def depth_by_place(height: int, horizon: int) -> np.ndarray:
-    """Return (H,) the depth in metres of each row of a flat road; rows of the horizon and above are 80 m away, as nothing is farther.
+    """Return (H,) the depth in metres of each row of a flat road; rows of the horizon and above are 80 m away, and no row is farther.
 
     d = h f / (y - horizon), of a camera at h = 1.22 m with a focal length f of 2.2 frame heights.
 
@@ -72,7 +77,7 @@ def depth_by_place(height: int, horizon: int) -> np.ndarray:
     [80.0, 80.0, 10.74, 5.37]
     """
     below = np.arange(height) - horizon
-    return np.where(below > 0, np.minimum(_CAMERA_HEIGHT * _FOCAL * height / np.maximum(below, 1), FRONTS), FRONTS)
+    return np.where(below > 0, np.minimum(_CAMERA_HEIGHT * _FOCAL * height / np.maximum(below, 1), _FRONTS), _FRONTS)
 
 
 def _table() -> np.ndarray:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from faultscape.errors import CorpusError, OptionError
+from faultscape.errors import CorpusError, OptionError, counted
 from faultscape.stressors.objects.cutout import Cutout
 from faultscape.stressors.streams import Stream
 
@@ -48,19 +48,19 @@ def static_frames(
         raise OptionError(
             f"fs-static: expected 0 or more frames a split and 1 or more objects a frame; got {validation}, {test} and {objects_per_frame}"
         )
-    own, others = _objects(cutouts, seed)
+    of_validation, of_test = _objects(cutouts, seed)
     keys = sorted(set(bases))
     _shuffle(keys, Stream(seed, "", "fs-static", "bases"))
     held = min(validation, max(1, len(keys) // 10)) if validation else 0
     frames: list[StaticFrame] = []
     parts: tuple[tuple[Literal["validation", "test"], int, list[str], list[str]], ...] = (
-        ("validation", validation, keys[:held], own),
-        ("test", test, keys[held:], others),
+        ("validation", validation, keys[:held], of_validation),
+        ("test", test, keys[held:], of_test),
     )
     for split, count, of_split, objects in parts:
         if count and (not of_split or not objects):
             raise CorpusError(
-                f"fs-static: {len(keys)} bases and {len(own) + len(others)} objects leave none for {split}; give at least two of each class and of the bases"
+                f"fs-static: {counted(len(keys), 'base')} and {counted(len(of_validation) + len(of_test), 'object')} leave none for {split}; give at least two of each class and of the bases"
             )
         for place in range(count):
             base, draw = of_split[place % len(of_split)], place // len(of_split)
@@ -78,18 +78,18 @@ def is_of_fs_static(cutout: Cutout) -> bool:
 
 def _objects(cutouts: Sequence[Cutout], seed: int) -> tuple[list[str], list[str]]:
     """Return the digests of the objects of validation and of test; the same pixels are one object, whatever they are called."""
-    own: list[str] = []
-    others: list[str] = []
+    of_validation: list[str] = []
+    of_test: list[str] = []
     taken = {cutout.digest: cutout for cutout in cutouts if is_of_fs_static(cutout)}
     for class_ in FS_STATIC_CLASSES:
         free = []
         for digest in sorted(digest for digest, cutout in taken.items() if cutout.class_ == class_):
             split = taken[digest].split
-            (own if split == "validation" else others if split == "test" else free).append(digest)
+            (of_validation if split == "validation" else of_test if split == "test" else free).append(digest)
         _shuffle(free, Stream(seed, class_, "fs-static", "objects"))
         few = max(1, int(len(free) * _FEW)) if len(free) > 1 else 0
-        own, others = own + free[:few], others + free[few:]
-    return sorted(own), sorted(others)
+        of_validation, of_test = of_validation + free[:few], of_test + free[few:]
+    return sorted(of_validation), sorted(of_test)
 
 
 def _shuffle(values: list[str], stream: Stream) -> None:

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from faultscape.errors import ClassesError, OptionError, closest
+from faultscape.errors import ClassesError, LabelMapError, OptionError, closest
 from faultscape.nouns import Classes
+from faultscape.stressors.anomaly_labels import ANOMALY, KNOWN, VOID
 
-VOID, WITHHELD = 255, 254  # in training truth; classes are 0..K-1
-KNOWN, ANOMALY, UNJUDGED = 0, 1, 255  # in test truth
+WITHHELD = 254  # in training truth, where classes are 0..K-1
+_WIDE_VOID, _WIDE_WITHHELD = 65535, 65534  # where K is above 254
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,10 @@ def preset_classes(name: str, classes: Classes) -> tuple[str, ...]:
     """Return the classes of a list that a preset holds out, by the first of its names that the list has, or that is a synonym there.
 
     Errors: OptionError for a preset that there is not, ClassesError where the list lacks one of its classes.
+
+    >>> from faultscape.classes.class_lists import resolve
+    >>> preset_classes("s3-paper", resolve("ade20k"))
+    ('chair', 'sofa')
     """
     preset = next((preset for preset in HOLDOUT_PRESETS if preset.name == name), None)
     if preset is None:
@@ -106,16 +111,17 @@ def preset_classes(name: str, classes: Classes) -> tuple[str, ...]:
 def training_labels(labels: np.ndarray, holdout: Holdout) -> np.ndarray:
     """Return the training truth (H, W) of labels (H, W) of places: 0..K-1 for kept classes, 254 withheld, 255 void; uint8, or uint16 where K is above 254 (65534, 65535).
 
+    Errors: LabelMapError for labels that are no places of the class list.
+
     >>> from faultscape.classes.class_lists import resolve
     >>> training_labels(np.array([[0, 1, 2, 4]]), hold_out(resolve(4), ["class-1"])).tolist()
     [[0, 254, 1, 255]]
     """
     wide = len(holdout.kept) > WITHHELD
     table = holdout.kept_places.astype(np.uint16 if wide else np.uint8)
-    void, withheld = (65535, 65534) if wide else (VOID, WITHHELD)
-    table[holdout.kept_places == len(holdout.kept)] = void
-    table[holdout.is_withheld] = withheld
-    return table[labels]
+    table[-1] = _WIDE_VOID if wide else VOID
+    table[holdout.is_withheld] = _WIDE_WITHHELD if wide else WITHHELD
+    return table[_places(labels, holdout)]
 
 
 def loss_pixels(training: np.ndarray) -> np.ndarray:
@@ -124,7 +130,7 @@ def loss_pixels(training: np.ndarray) -> np.ndarray:
     >>> loss_pixels(np.array([[0, 254, 255, 3]], np.uint8)).tolist()
     [[True, False, False, True]]
     """
-    return training < (65534 if training.dtype == np.uint16 else WITHHELD)
+    return training < (_WIDE_WITHHELD if training.dtype == np.uint16 else WITHHELD)
 
 
 def ood_pixels(training: np.ndarray) -> np.ndarray:
@@ -133,16 +139,32 @@ def ood_pixels(training: np.ndarray) -> np.ndarray:
     >>> ood_pixels(np.array([[0, 254, 255, 3]], np.uint8)).tolist()
     [[False, False, True, False]]
     """
-    return training == (65535 if training.dtype == np.uint16 else VOID)
+    return training == (_WIDE_VOID if training.dtype == np.uint16 else VOID)
 
 
 def open_labels(labels: np.ndarray, holdout: Holdout) -> np.ndarray:
     """Return the test truth (H, W) uint8 of labels (H, W) of places: 1 withheld, 0 kept, 255 void (S3, ADE20k-Open).
+
+    Errors: LabelMapError for labels that are no places of the class list.
 
     >>> from faultscape.classes.class_lists import resolve
     >>> open_labels(np.array([[0, 1, 2, 4]]), hold_out(resolve(4), ["class-1"])).tolist()
     [[0, 1, 0, 255]]
     """
     table = np.where(holdout.is_withheld, ANOMALY, KNOWN).astype(np.uint8)
-    table[-1] = UNJUDGED
-    return table[labels]
+    table[-1] = VOID
+    return table[_places(labels, holdout)]
+
+
+def _places(labels: np.ndarray, holdout: Holdout) -> np.ndarray:
+    """Return labels that are places of the class list; LabelMapError for others, which a table would read from its end, or not at all."""
+    labels, classes = np.asarray(labels), len(holdout.is_withheld) - 1
+    if labels.dtype.kind not in "iu":
+        raise LabelMapError(
+            f"labels are {labels.dtype}; expected whole numbers, 0 to {classes - 1} for classes and {classes} for void"
+        )
+    if labels.size and not 0 <= int(labels.min()) <= int(labels.max()) <= classes:
+        raise LabelMapError(
+            f"labels are {labels.min()} to {labels.max()}; expected places in the class list, 0 to {classes - 1}, and {classes} for void"
+        )
+    return labels

@@ -35,10 +35,10 @@ class Overlay:
 
     def added_to(self, base: np.ndarray) -> np.ndarray:
         """Return base + overlay (H, W, 3) uint8; ImageError for another base than the one it was made of, or where the result is not the image."""
-        base = np.asarray(base)
+        base = _checked(base, "base")
         if base.shape[:2] != self.frame or pixel_digest(base) != self.base:
             raise ImageError(
-                f"this overlay belongs to another base: expected {self.frame[1]} x {self.frame[0]} pixels with the digest {self.base}, got {'x'.join(map(str, base.shape))} with {pixel_digest(base)}; give the image that it was made of"
+                f"this overlay belongs to another base: expected {self.frame[1]} x {self.frame[0]} pixels with the digest {self.base}, got {base.shape[1]} x {base.shape[0]} with {pixel_digest(base)}; give the image that it was made of"
             )
         image = base.copy()
         (x, y), (height, width) = self.corner, self.difference.shape[:2]
@@ -71,10 +71,7 @@ def overlay_of(base: np.ndarray, image: np.ndarray) -> Overlay:
     >>> overlay.corner, overlay.difference.tolist(), bool((overlay.added_to(base) == image).all())
     ((2, 1), [[[-9, -9, -9]]], True)
     """
-    base, image = np.asarray(base), np.asarray(image)
-    for name, pixels in (("base", base), ("image", image)):
-        if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
-            raise ImageError(f"overlay: expected a {name} (H, W, 3) uint8; got {pixels.dtype} of shape {pixels.shape}")
+    base, image = _checked(base, "base"), _checked(image, "image")
     if base.shape != image.shape:
         raise ImageError(
             f"overlay: the base has {base.shape[1]} x {base.shape[0]} pixels, the image {image.shape[1]} x {image.shape[0]}; they must be of one size"
@@ -132,6 +129,14 @@ def pixel_digest(image: np.ndarray) -> str:
     hashed = hashlib.blake2b(repr((image.shape, image.dtype.str)).encode(), digest_size=16)
     hashed.update(np.ascontiguousarray(image).data)
     return hashed.hexdigest()
+
+
+def _checked(pixels: np.ndarray, name: str) -> np.ndarray:
+    """Return pixels that are an image (H, W, 3) uint8; ImageError for others, by their name."""
+    pixels = np.asarray(pixels)
+    if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
+        raise ImageError(f"overlay: expected the {name} as (H, W, 3) uint8; got {pixels.dtype} of shape {pixels.shape}")
+    return pixels
 
 
 def _differences(body: bytes, frame: tuple[int, int], corner: tuple[int, int], box: tuple[int, int]) -> bytes:

@@ -104,7 +104,12 @@ def draw_box(
         height, width = (max(1, int(side * scale + 0.5)) for side in cutout.alpha.shape)
         if max(height, width) < 4:
             raise OptionError(
-                f"no place for {cutout.name} in a frame of {columns} x {rows}: forbidden pixels leave no room; give a mask of the ego vehicle alone"
+                f"no place for {cutout.name} in a frame of {columns} x {rows}: "
+                + (
+                    "it is too small; give a larger one"
+                    if forbidden is None
+                    else "forbidden pixels leave no room; give a mask of the ego vehicle alone"
+                )
             )
         for _ in range(_TRIES if height <= room_y[1] and width <= room_x[1] else 0):
             x, y = _along(room_x, width, stream), _along(room_y, height, stream)

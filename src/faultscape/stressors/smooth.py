@@ -88,7 +88,7 @@ def gaussian_pixels(pixels: np.ndarray, sigma: float) -> np.ndarray:
 
 
 def gaussian_field(field: np.ndarray, sigmas: tuple[float, float], truncate: float, border: str) -> np.ndarray:
-    """Return (H, W) int32: 2^15 times an int16 field, blurred with a Gaussian of so many rows and columns.
+    """Return (H, W) int32: 2^15 times an int16 field, blurred with a Gaussian of deviations in rows and in columns, cut at ``truncate`` of them.
 
     >>> gaussian_field(np.full((2, 3), 5, np.int16), (1.0, 2.0), 3, "mirror")[0] / 2**15
     array([5., 5., 5.])

@@ -9,9 +9,10 @@ Source: Steele, Lea and Flood 2014 (SplitMix).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 
 import numpy as np
+
+from faultscape.errors import OptionError
 
 GOLDEN = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
@@ -21,9 +22,13 @@ _NORMAL_STEP = 2.0**-24
 def stream_start(seed: int, key: str, *words: str | int) -> int:
     """Return the start of the stream of a seed, a key and some words, 0..2^64 - 1.
 
+    Errors: OptionError for a seed that is no whole number: 1.0 and True would begin other streams than 1.
+
     >>> stream_start(0, "a", "fog", 3) == stream_start(0, "a", "fog", 3), stream_start(0, "a", "fog", 3) == stream_start(0, "a", "fog", 4)
     (True, False)
     """
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+        raise OptionError(f"seed {seed!r}: give a whole number")
     hashed = hashlib.blake2b(digest_size=8)
     for word in (seed, key, *words):
         part = str(word).encode("utf-8", "surrogateescape")
@@ -77,13 +82,3 @@ class Stream:
         from scipy.special import ndtri
 
         return round(float(ndtri(((self.bits() >> 11) + 0.5) * 2.0**-53)) / _NORMAL_STEP) * _NORMAL_STEP
-
-    def choice(self, weights: Sequence[float]) -> int:
-        """Return a place of the weights, which are 0 or more and not all 0, with a chance in proportion to its weight."""
-        total = 0.0
-        sums = []
-        for weight in weights:
-            total += weight
-            sums.append(total)
-        drawn = self.uniform(0.0, total)
-        return next(place for place, reach in enumerate(sums) if drawn < reach)

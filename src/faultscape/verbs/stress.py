@@ -41,7 +41,7 @@ def corrupt(
     severities
         Which of the five: 1-5 (default: those of the preset), 3, or 1,3,5.
     seed
-        Of the noise.
+        Of all that is random.
     move_labels
         Move labels where a corruption moves pixels (elastic_transform, glass_blur, zoom_blur); by default they stay, as in the papers.
     truth
@@ -53,7 +53,7 @@ def corrupt(
     write
         Also write the images: DIR/CORRUPTION/SEVERITY/ID.png.
     engine
-        With --write: local (this process), processes (all cores), ray, or ray://HOST:PORT.
+        With --write or --move-labels: local (this process), processes (all cores), ray, or ray://HOST:PORT.
     workers
         Number of processes; default: all cores.
     """

@@ -157,7 +157,7 @@ def check(layout: Layout, frames: Sequence[Frame]) -> str:
 
 
 def contents(folder: Path, most: int = 6) -> str:
-    """Return in words what lies in a folder: its first names, folders with a stroke behind."""
+    """Return in words what lies in a folder: its first names, folders with a slash behind."""
     try:
         names = sorted(f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir())
     except OSError as error:

@@ -41,7 +41,7 @@ class Chosen:
 
 
 def location(frame: Frame) -> str:
-    """Return the location of a frame, without its number of sequence: ``04_Maurener_Weg_8``.
+    """Return the location of a frame, without its sequence number: ``04_Maurener_Weg_8``.
 
     >>> location(Frame("04_Maurener_Weg_8/04_Maurener_Weg_8_000000_000030", ""))
     '04_Maurener_Weg_8'
@@ -107,7 +107,7 @@ def published(frames: Sequence[Frame], labelled: Sequence[Frame]) -> tuple[Frame
 
 
 def _parts(frame: Frame) -> tuple[str, int, int]:
-    """Return location, number of sequence and number of frame."""
+    """Return the location, the sequence number and the frame number."""
     match = NAME.fullmatch(frame.id.rpartition("/")[2])
     if not match:
         raise CorpusError(f"{frame.id}: is no name of Lost and Found; expected LOCATION_SEQUENCE_FRAME, six digits each")

@@ -1,7 +1,7 @@
 """The cut-outs of a folder: told by what lies in it what it is, read, and for each file that gives no object one line that says why.
 
-Conventions: a folder is one of five forms, tried in this order: a PASCAL VOC tree, COCO instances, images beside masks, images with transparency; ``objects.csv`` may lie in any of them and says more of
-its files. The result depends on pixels and classes, not on names or order of files: cut-outs stand in the order of their digests.
+Conventions: a folder has one of four forms, tried in this order: a PASCAL VOC tree, COCO instances, images beside masks, images with transparency. ``objects.csv`` may lie in any of them; it says more of
+the files, and what it names is read first. The result depends on pixels and classes, not on names or order of files: cut-outs stand in the order of their digests.
 Source: Blum et al. 2021 (S4) 3.1 for which objects are dropped: those that their image's border cuts, and small ones.
 """
 

@@ -164,7 +164,7 @@ def _cooked(step: Step, parent: np.ndarray) -> np.ndarray:
 def blended(step: BlendStep, base: np.ndarray, depth: np.ndarray | None = None, void: np.ndarray | None = None) -> Blended:
     """Return a base (H, W, 3) uint8 with a step's objects blended in; ``void`` (H, W), where it is not given, is read where fog needs it."""
     plan = plan_of_text(step.plan)
-    cutouts = {placed.cutout: read_object(step.objects, placed.cutout) for placed in plan.objects}
+    cutouts = [read_object(step.objects, placed.cutout) for placed in plan.objects]
     if void is None and step.void:
         void = read_void(step.objects, step.void)
     return blend(base, plan.placed(cutouts), plan, void, depth)

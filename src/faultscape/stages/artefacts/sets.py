@@ -98,7 +98,7 @@ def _again(snapshot: Snapshot, name: str) -> Again:
         return Again(
             {},
             (),
-            f"sets.json says no more what made this; run the same line of `faultscape stress` again (log.jsonl has it), or {line}",
+            f"sets.json no longer says what made this; run the same line of `faultscape stress` again (log.jsonl has it), or {line}",
         )
     about = snapshot.stress.sets[name]
     if about.of not in snapshot.set_keys:

@@ -22,7 +22,7 @@ from faultscape.progress import progress
 from faultscape.stages import evidence
 from faultscape.stages.stress.blends.base_labels import BaseLabels
 from faultscape.stages.stress.blends.blended_labels import fill_blended
-from faultscape.stages.stress.blends.objects import FOLDER, Objects, by_digest, find_objects, keep_objects
+from faultscape.stages.stress.blends.objects import FOLDER, Objects, find_objects, keep_objects
 from faultscape.stages.stress.blends.review import write_review
 from faultscape.stages.stress.blends.share import write_shared
 from faultscape.stages.stress.depth import depth_files
@@ -85,7 +85,7 @@ def blend_images(options: BlendOptions) -> Blends | Reviewed:
         keep_objects(root, objects)
         rows = _planned(root, options, base, labels, _frames(options, labels, objects, names))
         about = {name: one for name, one in about.items() if name in rows}
-        entered = enter_sets(root, rows, about, finish=False)
+        entered = enter_sets(root, rows, about)
         totals = fill_blended(root, settings, [*rows], truth, engine=options.engine, workers=options.workers)
         finish_sets(root, about)
         log(root, "stress blend", **line_of(options, base))
@@ -120,7 +120,7 @@ def _frames(options: BlendOptions, labels: BaseLabels, objects: Objects, names: 
     """Return the frames to be made: each labelled base once, or as many as are asked for, bases used again with other draws."""
     by_key = {image.key: image for image in labels.images}
     if options.preset == FS_STATIC:
-        held = by_digest(objects)
+        held = {cutout.digest: cutout for cutout in objects.cutouts}
         known = tuple(cutout for cutout in objects.cutouts if cutout.use == "known")
         test = TEST_FRAMES if options.frames is None else options.frames
         frames = static_frames(

@@ -62,7 +62,7 @@ def corrupt_images(options: CorruptOptions) -> Stressed:
         _refuse_corrupted(base, known.sets)
         truth = evidence.choose_truth(root, options.truth) if options.move_labels else ""
         names = {base.set_name(condition.word): condition for condition in wanted}
-        about = {name: _about(options, base, condition, truth) for name, condition in names.items()}
+        about = {name: _about(root, options, base, condition, truth) for name, condition in names.items()}
         refuse_others(options.study, known.sets, about)
         for word in dict.fromkeys(condition.name for condition in wanted if condition.code and not condition.textures):
             print(f"whoever reads these images runs the code of {word}, which is yours to trust")
@@ -70,7 +70,7 @@ def corrupt_images(options: CorruptOptions) -> Stressed:
             name: [made_image(base, image, name, condition.word, options.role, condition.step(image, options.seed)) for image in base.images]
             for name, condition in names.items()
         }  # fmt: skip
-        entered = enter_sets(root, rows, about, finish=False)
+        entered = enter_sets(root, rows, about)
         if moved := [name for name, one in about.items() if one.labels == "own"]:
             fill_moved(root, moved, truth, engine=options.engine, workers=options.workers)
         finish_sets(root, about)
@@ -118,13 +118,13 @@ def conditions_of(options: CorruptOptions) -> list[Condition]:
     return found
 
 
-def _about(options: CorruptOptions, base: Base, condition: Condition, truth: str) -> StressSet:
+def _about(root: Path, options: CorruptOptions, base: Base, condition: Condition, truth: str) -> StressSet:
     moves = options.move_labels and condition.corruption.move is not None
     parameters: Held = {
         "corruption": condition.name, "severity": condition.severity, "seed": options.seed, **({"code": condition.code} if condition.code else {}),
         **({"textures": condition.textures} if condition.textures else {}), **({"move_labels": True} if moves else {}),
     }  # fmt: skip
-    labels = evidence.truth_key(existing(options.study), truth) if moves else ""
+    labels = evidence.truth_key(root, truth) if moves else ""
     line = line_of(options, base)
     return StressSet(
         kind="corrupt", of=base.name, labels="own" if moves else "parents", truth=truth if moves else "", line=line, parameters=parameters, inputs=set_inputs(base, labels, parameters)

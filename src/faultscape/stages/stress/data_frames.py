@@ -21,6 +21,5 @@ def frames_of_set(root: Path, base: Base) -> tuple[Layout | None, dict[str, Fram
         frames = find_frames(layout, source.path, source.split)
     except FaultscapeError:
         return None, {}
-    before = "" if base.name == "main" else f"{base.name}/"
-    there = {image.id for image in base.images}
-    return layout, {f"{before}{frame.id}": frame for frame in frames if f"{before}{frame.id}" in there}
+    ids = {base.relative(image.id): image.id for image in base.images}
+    return layout, {ids[frame.id]: frame for frame in frames if frame.id in ids}

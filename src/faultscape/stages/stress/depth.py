@@ -26,9 +26,8 @@ def depth_files(root: Path, folder: str | None, base: Base) -> dict[str, tuple[s
         except CorpusError as error:
             raise CorpusError(f"--depth {str(error).removesuffix(', or give --pattern')}") from None
         first = next(image for image in base.images if image.id in found)
-        read_depth(
-            found[first.id], "", (first.height, first.width)
-        )  # what is no depth at all is refused before anything is made of it
+        # What is no depth at all is refused before anything is made of it.
+        read_depth(found[first.id], "", (first.height, first.width))
     if found and len(found) < len(base.images):
         print(f"{what}: has no depth of {counted(len(base.images) - len(found), 'image')}; their fog follows from place")
     return {id_: (place, depth_digest(place)) for id_, place in found.items()}

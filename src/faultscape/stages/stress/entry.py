@@ -28,12 +28,10 @@ class Entered:
     left: int
 
 
-def enter_sets(
-    root: Path, wanted: Mapping[str, Sequence[Image]], about: Mapping[str, StressSet], *, finish: bool = True
-) -> Entered:
-    """Make the corpus hold exactly the ``wanted`` {set: images} of these sets, and sets.json say what made them.
+def enter_sets(root: Path, wanted: Mapping[str, Sequence[Image]], about: Mapping[str, StressSet]) -> Entered:
+    """Make the corpus hold exactly the ``wanted`` {set: images} of these sets, and sets.json say what makes them.
 
-    Without ``finish`` they do not count as done: `finish_sets` is called once their labels are there too. CorpusError where a set of the name was collected.
+    They do not count as done yet: call `finish_sets` once their labels, where they have their own, are there too. CorpusError where a set of the name was collected.
     """
     held, removed = read_corpus(root), {image.id: image for image in read_removed(root) if image.parent}
     known = read_stress(root).sets
@@ -68,8 +66,6 @@ def enter_sets(
         note_removed(root, left)
     if new or changed or left:
         write_corpus(root, entered)
-    if finish:
-        finish_sets(root, about)
     return Entered(new, changed, len(left))
 
 

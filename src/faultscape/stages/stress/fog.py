@@ -13,7 +13,7 @@ from faultscape.corpus.stress.recipes import FogStep
 from faultscape.errors import OptionError
 from faultscape.stages.given_options import number_word
 from faultscape.stages.stress.depth import depth_files
-from faultscape.stages.stress.entry import enter_sets
+from faultscape.stages.stress.entry import enter_sets, finish_sets
 from faultscape.stages.stress.options import FogOptions
 from faultscape.stages.stress.parents import find_base, line_of, made_image, refuse_others, set_inputs
 from faultscape.stages.stress.pixels import write_images
@@ -58,7 +58,8 @@ def fog_images(options: FogOptions) -> Stressed:
             for name, beta in names.items()
         }  # fmt: skip
         entered = enter_sets(root, rows, about)
-        log(root, "stress fog", **line_of(options, base))
+        finish_sets(root, about)
+        log(root, "stress fog", **line)
     written = 0
     if options.write:
         places = {

@@ -24,11 +24,8 @@ from faultscape.study.tables.corpus import Image
 from faultscape.study.tables.stress_sets import Held, StressSet, StressSets
 
 CLEAN, MAIN = "clean", "main"
-_FREE = (
-    "code",
-    "textures",
-    "frames",
-)  # parameters that may change: files that are others make all images anew, and more frames are more images
+# Parameters that may change: files that are others make all images anew, and more frames are more images.
+_FREE = ("code", "textures", "frames")
 _FILES = ("objects", "depth", "without", "ego", "frost_textures")  # options that may name files
 
 
@@ -68,7 +65,7 @@ def find_base(study: str, images: Sequence[Image], known: StressSets, asked: str
         asked = clean[0]
     if asked in made and asked not in known.sets:
         raise CorpusError(
-            f"--set {asked}: sets.json says no more what made it; run the line of `faultscape stress` that made it again, or remove it: faultscape collect {shlex.quote(study)} --remove {shlex.quote(f'{asked}/*')}"
+            f"--set {asked}: sets.json no longer says what made it; run the line of `faultscape stress` that made it again, or remove it: faultscape collect {shlex.quote(study)} --remove {shlex.quote(f'{asked}/*')}"
         )
     mine = tuple(image for image in images if image.set == asked)
     if without := next((image for image in mine if not image.source), None):
@@ -116,10 +113,9 @@ def refuse_others(study: str, known: dict[str, StressSet], about: dict[str, Stre
 
 def line_of(options: Any, base: Base) -> Held:
     """Return the options of a line that can change what it makes, as `status` names them again: the base by its name, files of a person's own by their whole paths."""
-    groups = [getattr(options, f.name) for f in fields(options) if is_dataclass(getattr(options, f.name))]
-    named = [f.name for f in fields(options) if is_dataclass(getattr(options, f.name))]
-    given = given_options(replace(options, set_=base.name), but=(*RUNNING, *named))
-    for group in groups:
+    groups = {field.name: held for field in fields(options) if is_dataclass(held := getattr(options, field.name))}
+    given = given_options(replace(options, set_=base.name), but=(*RUNNING, *groups))
+    for group in groups.values():
         given = {**given, **given_options(group)}
     return cast("Held", {name: _whole(name, value) for name, value in given.items()})
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from faultscape.stressors.blend_steps.layer import WHOLE, Layer, blurred, gaussian, of_planes, planes_of
+from faultscape.stressors.blend_steps.layer import WHOLE, Layer, blurred, gaussian, planes_of, with_planes
 
 _LEAST = WHOLE // 64  # with less weight, colours would be made of rounding
 
@@ -28,11 +28,11 @@ def smooth_alpha(layer: Layer, sigma: float) -> tuple[Layer, float]:
     """
     if not sigma:
         return layer, 0.0
-    soft = of_planes(blurred(planes_of(layer), gaussian(sigma)), layer)
+    soft = with_planes(layer, blurred(planes_of(layer), gaussian(sigma)))
     inner = soft.alpha * 10 >= WHOLE * 9
     around = blurred(planes_of(replace(layer, alpha=np.where(inner, layer.alpha, 0))), gaussian(sigma))
     reached = around[..., 3] >= _LEAST
-    colour = np.where(reached[..., None], of_planes(around, layer).colour, soft.colour)
+    colour = np.where(reached[..., None], with_planes(layer, around).colour, soft.colour)
     own = inner | (~reached & (layer.alpha > 0))
     colour[own] = layer.colour[own]
     return replace(soft, colour=colour), sigma

@@ -6,7 +6,7 @@ Source: Blum et al. 2021 (S4) 3.1, fifth step; the horizon and the widths are ou
 
 from __future__ import annotations
 
-from faultscape.stressors.blend_steps.layer import Layer, blurred, gaussian, of_planes, planes_of
+from faultscape.stressors.blend_steps.layer import Layer, blurred, gaussian, planes_of, with_planes
 
 
 def blur_depth(layer: Layer, sigma: float) -> tuple[Layer, float]:
@@ -17,7 +17,7 @@ def blur_depth(layer: Layer, sigma: float) -> tuple[Layer, float]:
     >>> blur_depth(layer, 0.5)[1]
     0.5
     """
-    return (of_planes(blurred(planes_of(layer), gaussian(sigma)), layer), sigma) if sigma else (layer, 0.0)
+    return (with_planes(layer, blurred(planes_of(layer), gaussian(sigma))), sigma) if sigma else (layer, 0.0)
 
 
 def farness(foot: int, horizon: int, height: int) -> float:

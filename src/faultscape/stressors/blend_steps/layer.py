@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from faultscape.errors import ImageError
+from faultscape.errors import ImageError, OptionError
 from faultscape.stressors.blend_steps.kernels.choice import blend_kernels
 from faultscape.stressors.objects.cutout import Cutout
 
@@ -49,7 +49,7 @@ def layer_of(cutout: Cutout, base: np.ndarray, box: tuple[int, int, int, int], *
     planes[..., 3] = weight
     planes = np.pad(resized(planes, (height, width)), ((margin, margin), (margin, margin), (0, 0)))
     window = window_of(base, (x - margin, y - margin, width + 2 * margin, height + 2 * margin))
-    return of_planes(planes, Layer(planes, planes, (x - margin, y - margin), window, (base.shape[0], base.shape[1])))
+    return Layer(*_straightened(planes), (x - margin, y - margin), window, (base.shape[0], base.shape[1]))
 
 
 def window_of(base: np.ndarray, box: tuple[int, int, int, int]) -> np.ndarray:
@@ -82,11 +82,17 @@ def planes_of(layer: Layer) -> np.ndarray:
     return planes
 
 
-def of_planes(planes: np.ndarray, layer: Layer) -> Layer:
+def with_planes(layer: Layer, planes: np.ndarray) -> Layer:
     """Return the layer with the colour and the alpha of planes; where alpha is 0 the colour is too."""
+    colour, alpha = _straightened(planes)
+    return replace(layer, colour=colour, alpha=alpha)
+
+
+def _straightened(planes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return colour and alpha of planes: the colour is divided by alpha again."""
     colour, alpha = np.empty((*planes.shape[:2], 3), np.int32), np.empty(planes.shape[:2], np.int32)
     blend_kernels().straighten(planes, colour, alpha)
-    return replace(layer, colour=colour, alpha=alpha)
+    return colour, alpha
 
 
 def blurred(planes: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -104,6 +110,8 @@ def gaussian(sigma: float) -> np.ndarray:
     >>> gaussian(0.5).tolist(), int(gaussian(2.0).sum())
     ([1, 436, 3222, 436, 1], 4096)
     """
+    if not 0 <= sigma < np.inf:
+        raise OptionError(f"the deviation of a Gaussian is 0 pixels or more; got {sigma:g}")
     radius = int(3 * sigma + 0.5)
     if not radius:
         return np.array([WHOLE], np.int64)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from faultscape.stressors.blend_steps.kernels.choice import blend_kernels
-from faultscape.stressors.blend_steps.layer import Layer, of_planes, planes_of
+from faultscape.stressors.blend_steps.layer import Layer, planes_of, with_planes
 
 _MOST = 33  # points that one pixel is the mean of
 
@@ -31,7 +31,7 @@ def blur_motion(layer: Layer, focus: tuple[int, int], share: float) -> tuple[Lay
     planes = planes_of(layer)
     out = np.empty_like(planes)
     blend_kernels().move(planes, centre_y, centre_x, round(share * 2**20), taps, out)
-    return of_planes(out, layer), round(longest, 6)
+    return with_planes(layer, out), round(longest, 6)
 
 
 def longest_motion(shape: tuple[int, int], share: float) -> int:

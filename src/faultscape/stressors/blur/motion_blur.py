@@ -32,7 +32,7 @@ def apply(pixels: np.ndarray, parameters: Parameters, start: int) -> np.ndarray:
 
 
 def blur_along(pixels: np.ndarray, radius: int, sigma: float, angle: float, half: int, bits: int) -> np.ndarray:
-    """Return (H, W, C) pixels, uint8 with weights of 20 bits, else with those of 32, moved along an angle in degrees; ``half`` is added before bits are cut off."""
+    """Return (H, W, C) pixels blurred along an angle in degrees with weights of so many ``bits``; ``half`` is added before these are cut off."""
     down, right, weights = motion_steps(radius, sigma, angle, bits)
     high, wide, channels = pixels.shape
     out = np.empty((high, wide * channels), pixels.dtype)

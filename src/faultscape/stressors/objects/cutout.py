@@ -8,7 +8,7 @@ Source: Blum et al. 2021 (S4) 3.1.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -207,12 +207,3 @@ def usable_cutouts(cutouts: Iterable[Cutout], smallest: int = SMALLEST) -> tuple
         else:
             good[cutout.digest] = cutout
     return list(good.values()), dropped
-
-
-def cutouts_by_digest(cutouts: Sequence[Cutout]) -> dict[str, Cutout]:
-    """Return {digest: cut-out}, in which a plan's placements are looked up.
-
-    >>> list(cutouts_by_digest([]))
-    []
-    """
-    return {cutout.digest: cutout for cutout in cutouts}

@@ -61,6 +61,8 @@ def _between(part: int, size: int, first: int, count: int) -> tuple[np.ndarray, 
 
 def _checked(textures: Sequence[np.ndarray], place: int) -> np.ndarray:
     """Return the texture at a place as (h, w, C)."""
+    if isinstance(textures, np.ndarray) and (textures.ndim < 3 or (textures.ndim == 3 and textures.shape[2] == 3)):
+        raise ImageError(f"frost: textures are one array {textures.shape}; give a list of images, [texture] for one")
     if not len(textures):
         raise ImageError("frost: no textures given; give one or more images, or leave them out for those that are drawn")
     texture = np.asarray(textures[place])

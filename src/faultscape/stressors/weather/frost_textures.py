@@ -51,7 +51,7 @@ def _film(number: int, sigma: float) -> np.ndarray:
 
 
 def _grow(lines: np.ndarray, stream: Stream, number: int) -> None:
-    """Add a fern to the picture: a stem, branches at 60 degrees on both sides, and needles on these."""
+    """Add a fern to the texture: a stem, branches at 60 degrees on both sides, and needles on these."""
     place, inward = _root(stream, _CLEAR[number])
     shortest, longest = _LENGTHS[number]
     length = shortest + stream.integer(longest - shortest)
@@ -91,7 +91,7 @@ def _direction(angle: float) -> tuple[int, int]:
 
 
 def _add(lines: np.ndarray, points: np.ndarray, weight: int) -> None:
-    """Add a weight to the pixels of points (n, 2) that lie on the picture."""
+    """Add a weight to the pixels of points (n, 2) that lie on the texture."""
     y, x = ((points[:, k] + 8192) >> 14 for k in (0, 1))
     inside = (y >= 0) & (y < _HIGH) & (x >= 0) & (x < _WIDE)
     lines += weight * np.bincount(y[inside] * _WIDE + x[inside], minlength=lines.size)

@@ -95,11 +95,8 @@ def fill_blended(
     def enter(made: list[tuple[BlendJob, BlendedPart]]) -> list[Timing]:
         for name in {job.set for job, _ in made}:
             where = labels_folder(root, name)
-            for folder, sha in (
-                (where / ANOMALIES, "anomaly"),
-                (where / FACTS, "facts"),
-                (where, "labels"),
-            ):  # the last says that all are there
+            folders = {"anomaly": where / ANOMALIES, "facts": where / FACTS, "labels": where}  # the last says that all are there
+            for sha, folder in folders.items():
                 new = {part_name(job.number): Part(getattr(one, sha), one.rows, job.key) for job, one in made if job.set == name}
                 write_manifest(folder, read_manifest(folder) | new)
         return []
@@ -162,14 +159,12 @@ def labels_of(image: Image, own: np.ndarray, classes: Classes) -> tuple[np.ndarr
     depth = read_depth(step.depth, step.depth_digest, base.shape[:2]) if step.depth else None
     made = blended(step, base, depth, void)
     plan = plan_of_text(step.plan)
-    labels = own.astype(np.uint16) if max(classes.ids) > 255 else own.copy()
     empty = classes.void[0]
+    labels = own.astype(np.uint16) if max(*classes.ids, empty) > 255 else own.copy()
     labels[made.objects == ANOMALY] = empty
     known = made.objects == KNOWN
     names = {placed.class_ for placed in plan.objects if placed.use == "known"}
-    of_class = next(
-        iter(names), ""
-    )  # the objects of one image are known or anomalous together; several known ones of other classes are void
+    of_class = next(iter(names), "")  # of several known objects of different classes the pixels are void
     labels[known] = classes.ids[classes.names.index(of_class)] if len(names) == 1 and of_class in classes.names else empty
     steps = json.dumps([asdict(one) for one in made.steps], separators=(",", ":"))
     return labels, made.labels, (*made.pixels, pixel_digest(made.image), steps)

@@ -52,7 +52,7 @@ def known_objects(root: Path, settings: Settings, images: Sequence[Image], optio
         raise CorpusError(
             "fishyscapes-v3 blends known objects of training images, and the study has none: collect some with --set NAME --role train, name a set with --known, or give objects.csv with use known"
         )
-    places, found = table(settings.class_list), list[Cutout]()
+    places, found, unread = table(settings.class_list), list[Cutout](), list[ImageError]()
     maps = lru_cache(maxsize=4)(lambda number: label_maps.read_maps(label_maps.truth(root, truth), number))
     instances = lru_cache(maxsize=4)(lambda number: label_maps.read_maps(label_maps.truth(root, _INSTANCES), number))
     order = tie_order([image.key for image in training], options.seed, [image.id for image in training]).tolist()
@@ -63,14 +63,20 @@ def known_objects(root: Path, settings: Settings, images: Sequence[Image], optio
                 continue
             try:
                 photo = read_photo(image)[0]
-            except ImageError:
+            except ImageError as error:
+                unread.append(error)
                 continue
             size = (image.width, image.height)
             labels, of_labels = nearest(places[runs.decode(code)], size), names
             if (numbered := instances(image.shard).get(image.id)) is not None:
-                labels, of_labels = of_instances(nearest(runs.decode(numbered), size), labels, names)
+                own = nearest(runs.decode(numbered), size)
+                labels, of_labels = own, names_of_instances(own, labels, names)
             cut = connected_cutouts(photo, labels, of_labels, image.id, smallest=options.blending.smallest)
             found += usable_cutouts(cut, options.blending.smallest)[0]
+    if unread:
+        print(
+            f"{counted(len(unread), 'training image')} cannot be read, and no known object is taken from {'it' if len(unread) == 1 else 'them'}; the first: {unread[0]}"
+        )
     if not found:
         raise CorpusError(
             f"no known object of {options.blending.smallest} pixels or more in {counted(len(training), 'training image')} with labels of truth {truth}; lower --smallest, or give objects.csv with use known"
@@ -78,10 +84,10 @@ def known_objects(root: Path, settings: Settings, images: Sequence[Image], optio
     return found[:MOST]
 
 
-def of_instances(instances: np.ndarray, places: np.ndarray, names: dict[int, str]) -> tuple[np.ndarray, dict[int, str]]:
-    """Return instances (H, W), 0 for none, and {instance: class} of those whose commonest place is one of ``names``.
+def names_of_instances(instances: np.ndarray, places: np.ndarray, names: dict[int, str]) -> dict[int, str]:
+    """Return {instance: class} of the instances (H, W), 0 for none, whose commonest place is one of ``names``.
 
-    >>> of_instances(np.array([[1, 1, 2, 0]]), np.array([[8, 8, 3, 3]]), {8: "car"})[1]
+    >>> names_of_instances(np.array([[1, 1, 2, 0]]), np.array([[8, 8, 3, 3]]), {8: "car"})
     {1: 'car'}
     """
     found = {}
@@ -90,4 +96,4 @@ def of_instances(instances: np.ndarray, places: np.ndarray, names: dict[int, str
             commonest = int(np.bincount(places[instances == number]).argmax())
             if commonest in names:
                 found[number] = names[commonest]
-    return instances, found
+    return found

@@ -23,7 +23,6 @@ from faultscape.stressors.fs_static import FS_STATIC_CLASSES, is_of_fs_static
 from faultscape.stressors.objects.cutout import Cutout
 from faultscape.stressors.objects.drawn import drawn_cutouts
 from faultscape.study.folder import put
-from faultscape.study.parts import key_of
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image
 from faultscape.study.tables.stress_sets import StressSet
@@ -33,7 +32,7 @@ FOLDER = "objects"  # of the study
 
 @dataclass(frozen=True)
 class Objects:
-    """The cut-outs of a set, by digest, and a digest of all of them."""
+    """The cut-outs of a set."""
 
     cutouts: tuple[Cutout, ...]
 
@@ -41,11 +40,6 @@ class Objects:
     def digests(self) -> list[str]:
         """Their digests, sorted."""
         return sorted(cutout.digest for cutout in self.cutouts)
-
-    @property
-    def key(self) -> str:
-        """A digest of all of them."""
-        return key_of(self.digests)
 
 
 def find_objects(
@@ -143,8 +137,3 @@ def _offered(options: BlendOptions, say: Callable[[str], object]) -> list[Cutout
     if len(mine) < len(cutouts):
         say(f"{options.preset}: {len(mine):,} of these {len(cutouts):,} objects are of its twelve classes")
     return mine
-
-
-def by_digest(objects: Objects) -> Mapping[str, Cutout]:
-    """Return {digest: cut-out}."""
-    return {cutout.digest: cutout for cutout in objects.cutouts}
