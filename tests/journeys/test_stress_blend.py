@@ -197,18 +197,23 @@ def test_overlays_added_to_their_bases_are_the_images(study: str, corpus: made.C
     assert all(json.loads(row["plan"])["preset"] == "fishyscapes-v2" for row in table)
 
 
-def test_v3_has_either_an_anomaly_or_a_known_object_at_its_own_place(study: str, tmp_path: Path) -> None:
-    with refused(says="known objects of training images"):
-        blended(study, "fishyscapes-v3")
+def with_cars(study: str, folder: Path) -> None:
+    """Training images with a car each."""
     for k in range(6):
         truth = np.full((96, 128), 1, np.uint8)
         truth[30 : 60 + k, 40:80] = 2  # a car
         photo = np.full((96, 128, 3), 120, np.uint8)
         photo[30 : 60 + k, 40:80] = (20 * k, 200, 90)
-        made.write(tmp_path / "train" / f"{k}.png", photo)
-        made.write(tmp_path / "labels" / "train" / f"{k}.png", truth)
-    fs.collect(study, str(tmp_path / "train"), set_="train", role="train")
-    fs.label.import_(study, str(tmp_path / "labels"))
+        made.write(folder / "train" / f"{k}.png", photo)
+        made.write(folder / "labels" / "train" / f"{k}.png", truth)
+    fs.collect(study, str(folder / "train"), set_="train", role="train")
+    fs.label.import_(study, str(folder / "labels"))
+
+
+def test_v3_has_either_an_anomaly_or_a_known_object_at_its_own_place(study: str, tmp_path: Path) -> None:
+    with refused(says="known objects of training images"):
+        blended(study, "fishyscapes-v3")
+    with_cars(study, tmp_path)
     blended(study, "fishyscapes-v3", set_="main", frames=20)
     flags, semantic = maps_of(study, "fishyscapes-v3", ANOMALIES), maps_of(study, "fishyscapes-v3")
     with_anomaly = {id_ for id_, one in flags.items() if (one == 1).any()}
@@ -218,6 +223,23 @@ def test_v3_has_either_an_anomaly_or_a_known_object_at_its_own_place(study: str,
         assert (semantic[id_][35:55, 45:75] == 2).all()  # the car of a training image, where it stood
         assert (flags[id_][35:55, 45:75] == 0).all()
     assert states(study)["stress"] == "done"
+
+
+def test_known_objects_of_fs_static_s_validation_never_serve_in_its_test(study: str, tmp_path: Path) -> None:
+    with_cars(study, tmp_path)
+    blending = fs.Blending(smallest=20, version="v3", objects_per_frame=4)
+    found = fs.stress.blend(study, preset="fs-static", set_="main", frames=30, blending=blending, engine="local")
+    objects = [
+        {
+            placed["cutout"]
+            for image in rows(study, name)
+            for placed in json.loads(json.loads(image.source.removeprefix("stress:"))["blend"]["plan"])["objects"]
+            if placed["use"] == "known"
+        }
+        for name in found.sets
+    ]
+    assert [len(some) for some in objects] == [1, 5]
+    assert not objects[0] & objects[1]
 
 
 def test_fs_static_has_validation_and_test_sets_without_shared_bases_or_objects(study: str) -> None:
