@@ -128,7 +128,12 @@ def _frames(options: BlendOptions, labels: BaseLabels, objects: Objects, names: 
             objects_per_frame=options.blending.objects_per_frame,
         )  # fmt: skip
         return [
-            Frame(by_key[one.base], names[one.split], one.draw, (*(held[digest] for digest in one.objects), *known.get(one.split, ())))
+            Frame(
+                by_key[one.base],
+                names[one.split],
+                one.draw,
+                (*(held[digest] for digest in one.objects), *known.get(one.split, ())),
+            )
             for one in frames
         ]
     images = [
