@@ -291,6 +291,21 @@ def test_fs_static_shows_and_keeps_objects_of_its_classes_alone(
         blended(study, **line, edition="2")
 
 
+def test_objects_of_classes_that_the_study_knows_are_no_anomalies(
+    study: str, cutouts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mixed = tmp_path / "mixed"
+    shutil.copytree(cutouts, mixed)
+    (mixed / "bird").rename(mixed / "Car")
+    blended(study, objects=str(mixed))
+    assert "2 objects of 4 left out, of classes that the study knows: Car" in capsys.readouterr().out
+    with (labels_folder(Path(study), "fishyscapes-v2") / "manifest.csv").open(newline="") as file:
+        assert {row["class"] for row in csv.DictReader(file)} == {"horse"}
+    (mixed / "horse").rename(mixed / "person")
+    with refused(says=r"the study knows the classes of all 4 objects \(Car, person\), so that none is an anomaly"):
+        blended(study, objects=str(mixed), edition="2")
+
+
 def test_fog_lies_on_known_pixels_alone(study: str) -> None:
     blended(study, blending=fs.Blending(smallest=20, fog=1.0))
     clear = fs.stress.blend(study, preset="fishyscapes-v2", edition="clear", blending=SMALL, engine="local").sets[0]
