@@ -211,20 +211,25 @@ def test_overlays_added_to_their_bases_are_the_images(study: str, corpus: made.C
     assert all(json.loads(row["plan"])["preset"] == "fishyscapes-v2" for row in table)
 
 
-def test_v3_has_either_an_anomaly_or_a_known_object_at_its_own_place(
-    study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with refused(says="known objects of training images"):
-        blended(study, "fishyscapes-v3")
+def with_cars(study: str, folder: Path) -> None:
+    """Training images with a car each."""
     for k in range(6):
         truth = np.full((96, 128), 1, np.uint8)
         truth[30 : 60 + k, 40:80] = 2  # a car
         photo = np.full((96, 128, 3), 120, np.uint8)
         photo[30 : 60 + k, 40:80] = (20 * k, 200, 90)
-        made.write(tmp_path / "train" / f"{k}.png", photo)
-        made.write(tmp_path / "labels" / "train" / f"{k}.png", truth)
-    fs.collect(study, str(tmp_path / "train"), set_="train", role="train")
-    fs.label.import_(study, str(tmp_path / "labels"))
+        made.write(folder / "train" / f"{k}.png", photo)
+        made.write(folder / "labels" / "train" / f"{k}.png", truth)
+    fs.collect(study, str(folder / "train"), set_="train", role="train")
+    fs.label.import_(study, str(folder / "labels"))
+
+
+def test_v3_has_either_an_anomaly_or_a_known_object_at_its_own_place(
+    study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with refused(says="known objects of training images"):
+        blended(study, "fishyscapes-v3")
+    with_cars(study, tmp_path)
     (tmp_path / "train" / "5.png").write_bytes(b"gone")
     blended(study, "fishyscapes-v3", set_="main", frames=20)
     assert "1 training image cannot be read, and no known object is taken from it; the first: " in capsys.readouterr().out
@@ -236,6 +241,23 @@ def test_v3_has_either_an_anomaly_or_a_known_object_at_its_own_place(
         assert (semantic[id_][35:55, 45:75] == 2).all()  # the car of a training image, where it stood
         assert (flags[id_][35:55, 45:75] == 0).all()
     assert states(study)["stress"] == "done"
+
+
+def test_known_objects_of_fs_static_s_validation_never_serve_in_its_test(study: str, tmp_path: Path) -> None:
+    with_cars(study, tmp_path)
+    blending = fs.Blending(smallest=20, version="v3", objects_per_frame=4)
+    found = fs.stress.blend(study, preset="fs-static", set_="main", frames=30, blending=blending, engine="local")
+    objects = [
+        {
+            placed["cutout"]
+            for image in rows(study, name)
+            for placed in json.loads(json.loads(image.source.removeprefix("stress:"))["blend"]["plan"])["objects"]
+            if placed["use"] == "known"
+        }
+        for name in found.sets
+    ]
+    assert [len(some) for some in objects] == [1, 5]
+    assert not objects[0] & objects[1]
 
 
 def test_fs_static_has_validation_and_test_sets_without_shared_bases_or_objects(study: str) -> None:
@@ -285,6 +307,21 @@ def test_fs_static_shows_and_keeps_objects_of_its_classes_alone(
     (mixed / "horse").rename(mixed / "table")
     with refused(says="takes objects of the classes aeroplane, bird"):
         blended(study, **line, edition="2")
+
+
+def test_objects_of_classes_that_the_study_knows_are_no_anomalies(
+    study: str, cutouts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mixed = tmp_path / "mixed"
+    shutil.copytree(cutouts, mixed)
+    (mixed / "bird").rename(mixed / "Car")
+    blended(study, objects=str(mixed))
+    assert "2 objects of 4 left out, of classes that the study knows: Car" in capsys.readouterr().out
+    with (labels_folder(Path(study), "fishyscapes-v2") / "manifest.csv").open(newline="") as file:
+        assert {row["class"] for row in csv.DictReader(file)} == {"horse"}
+    (mixed / "horse").rename(mixed / "person")
+    with refused(says=r"the study knows the classes of all 4 objects \(Car, person\), so that none is an anomaly"):
+        blended(study, objects=str(mixed), edition="2")
 
 
 def test_fog_lies_on_known_pixels_alone(study: str) -> None:

@@ -231,6 +231,27 @@ def test_v3_gives_a_frame_either_anomalies_or_known_objects_at_their_own_place_l
     assert set(kinds[:6]) == {"known", "anomaly"}
 
 
+def test_a_known_object_whose_own_place_is_forbidden_is_left_for_one_whose_place_is_free() -> None:
+    ego = np.zeros((96, 160), bool)
+    ego[70:] = True
+    soft, hard, known = small_cutouts()
+    stands_on_it = replace(known, pixels=known.pixels // 2, corner=(40, 60), name="on the bonnet")
+    stands_free = replace(known, corner=(40, 30))
+    plans = [
+        plan_blend((96, 160), [soft, hard, stands_on_it, stands_free], "fishyscapes-v3", seed=1, key=str(key), forbidden=ego)
+        for key in range(30)
+    ]
+    kept = [placed for plan in plans for placed in plan.objects if placed.use == "known"]
+    assert len(kept) >= 10
+    assert {placed.cutout for placed in kept} == {stands_free.digest}
+    assert {placed.box[:2] for placed in kept} == {(40, 30)}
+    without = [plan_blend((96, 160), small_cutouts(), "fishyscapes-v3", seed=1, key=str(key)) for key in range(30)]
+    assert [plan.objects[0].use for plan in plans] == [plan.objects[0].use for plan in without]
+    with refused(fs.errors.OptionError, "all 1 known objects stand where no object may go"):
+        for key in range(30):
+            plan_blend((96, 160), [soft, stands_on_it], "fishyscapes-v3", seed=1, key=str(key), forbidden=ego)
+
+
 def test_a_known_object_over_an_anomaly_is_0_again_and_over_void_too() -> None:
     cutouts = small_cutouts()
     base = base_frame()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import faultscape as fs
-from faultscape.stressors import FS_STATIC_CLASSES, Cutout, static_frames
+from faultscape.stressors import FS_STATIC_CLASSES, Cutout, known_of_splits, static_frames
 from refusals import refused
 
 
@@ -66,6 +67,21 @@ def test_objects_stay_in_the_split_they_were_given() -> None:
         assert {digest for frame in frames if frame.split == split for digest in frame.objects} <= {
             cutout.digest for cutout in cutouts
         }
+
+
+def test_known_objects_of_validation_never_serve_in_test_either() -> None:
+    cars = [replace(cutout, use="known") for cutout in some_cutouts(3)]
+    given = [replace(cars[0], split="test"), replace(cars[1], split="validation"), *cars[2:], *some_cutouts(2)]
+    parts = known_of_splits(random.Random(0).sample(given, len(given)), seed=1)
+    assert parts == known_of_splits(given, seed=1)
+    own, others = ({cutout.digest for cutout in parts[split]} for split in ("validation", "test"))
+    assert not own & others
+    assert own | others == {cutout.digest for cutout in cars}
+    assert cars[0].digest in others
+    assert cars[1].digest in own
+    assert len(own) == 1 + (len(cars) - 2) // 10
+    with refused(fs.errors.CorpusError, "1 known objects leave none for validation; give at least two"):
+        known_of_splits(cars[:1], seed=0)
 
 
 def test_too_few_bases_or_objects_for_two_splits_are_refused() -> None:

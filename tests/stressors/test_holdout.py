@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from faultscape.classes.class_lists import resolve, table
 from faultscape.errors import ClassesError, LabelMapError, OptionError
+from faultscape.nouns import Classes
 from faultscape.stressors.holdout import hold_out, loss_pixels, ood_pixels, open_labels, preset_classes, training_labels
 
 
@@ -63,6 +64,12 @@ def test_presets_are_those_of_the_paper_and_of_its_code() -> None:
     assert preset_classes("s3-paper", ade) == ("chair", "sofa")
     assert preset_classes("s3-code", ade) == ("chair", "armchair", "swivel chair")
     assert len(hold_out(ade, preset_classes("s3-code", ade)).kept) == 147
+    assert len(hold_out(ade, preset_classes("s3-paper", ade)).kept) == 148  # ADE20K has one class for sofa and couch
+    for names, out in (
+        (("chair", "couch", "road", "sofa"), ("chair", "couch", "sofa")),  # none of the paper's three may be learned
+        (("armchair", "sofa, couch, lounge", "chair"), ("chair", "sofa, couch, lounge")),  # as ADE20K's own table has it
+    ):
+        assert preset_classes("s3-paper", Classes(names, tuple(range(len(names))), ())) == out
 
 
 @pytest.mark.parametrize(

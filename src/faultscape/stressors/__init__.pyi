@@ -28,6 +28,7 @@ from .fog import add_fog as add_fog
 from .fog import depth_by_place as depth_by_place
 from .fs_static import FS_STATIC_CLASSES as FS_STATIC_CLASSES
 from .fs_static import StaticFrame as StaticFrame
+from .fs_static import known_of_splits as known_of_splits
 from .fs_static import static_frames as static_frames
 from .holdout import HOLDOUT_PRESETS as HOLDOUT_PRESETS
 from .holdout import Holdout as Holdout

@@ -21,7 +21,7 @@ from faultscape.stressors.blend_steps.catalogue import BlendPreset, steps_of
 from faultscape.stressors.blend_steps.depth import farness
 from faultscape.stressors.fog import HORIZON, Fog
 from faultscape.stressors.objects.cutout import Cutout, Use
-from faultscape.stressors.placement import AREAS, Placement, draw_box, own_box
+from faultscape.stressors.placement import AREAS, Placement, draw_box, is_free, own_box
 from faultscape.stressors.streams import Stream
 
 _ROWS = 1024  # of the frames that lengths are given for
@@ -77,7 +77,8 @@ def plan_blend(
 ) -> BlendPlan:  # fmt: skip
     """Return the plan of a frame (height, width): the same for the same seed, key, draw, preset and set of cut-outs, in whatever order these come.
 
-    With fishyscapes-v3 the frame gets at random EITHER anomalies OR known objects, and needs cut-outs of both uses; other presets take anomalies alone. ``forbidden`` (H, W) is true where no anomaly may go;
+    With fishyscapes-v3 the frame gets at random EITHER anomalies OR known objects, and needs cut-outs of both uses; other presets take anomalies alone. ``forbidden`` (H, W) is true where no object may go: an
+    anomaly goes elsewhere, and in place of a known object, which stays at its own place, another one is drawn whose place is free;
     ``areas`` the least and the largest share of the frame that an object covers; ``horizon`` its row as a share of the height; ``fog_chance`` how probably fog is added.
     Errors: OptionError for a frame that is no such pair, options out of range, no cut-out of a use that the preset needs, or no room.
 
@@ -111,7 +112,9 @@ def plan_blend(
     focus = (width // 2, int(horizon * height))
     objects = tuple(
         _placement(
-            pool[stream.integer(len(pool))],
+            _with_room(
+                pool, stream.integer(len(pool)), (height, width), forbidden, Stream(seed, key, "blend", draw, "another", count)
+            ),
             (height, width),
             steps,
             Stream(seed, key, "blend", draw, "object", count),
@@ -163,6 +166,24 @@ def _sound(placed: Placement, plan: BlendPlan) -> bool:
     )
     fits = 0 < placed.width <= 2 * plan.width and 0 < placed.height <= 2 * plan.height
     return fits and all(0 <= value <= _LARGEST_NUMBER for value in steps) and 0 <= placed.noise_start < 2**64
+
+
+def _with_room(
+    pool: Sequence[Cutout], first: int, frame: tuple[int, int], forbidden: np.ndarray | None, stream: Stream
+) -> Cutout:
+    """Return the object drawn ``first``, or where it is a known one whose own place is forbidden, one drawn from those whose place is free; OptionError where there is none."""
+
+    def free(cutout: Cutout) -> bool:
+        return forbidden is None or cutout.use != "known" or is_free(cutout, own_box(cutout, frame), forbidden)
+
+    if free(pool[first]):
+        return pool[first]
+    others = [cutout for cutout in pool if free(cutout)]
+    if not others:
+        raise OptionError(
+            f"all {len(pool)} known objects stand where no object may go (the ego vehicle); give others, or a mask of the ego vehicle alone"
+        )
+    return others[stream.integer(len(others))]
 
 
 def _placement(

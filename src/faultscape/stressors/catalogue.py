@@ -1,7 +1,7 @@
 """CORRUPTIONS: the nineteen corruptions of Hendrycks and Dietterich 2019, each a complete entry, and PRESETS, named lists of them.
 
 Conventions: entries stand in the published order: fifteen, then the four that the paper keeps for validation. Parameters are those of the paper's code (ImageNet-C), whose lists the package
-imagecorruptions shares. Shares and deviations are of the whole scale 0..1, lengths are pixels whatever the image's size.
+imagecorruptions shares but for elastic_transform, whose numbers are that package's own. Shares and deviations are of the whole scale 0..1, lengths are pixels whatever the image's size.
 """
 
 from __future__ import annotations
@@ -72,6 +72,7 @@ CORRUPTIONS: tuple[Corruption, ...] = (
     Corruption(
         "elastic_transform", "Elastic transform", "digital", ("amount",),
         ((12.5,), (16.25,), (21.25,), (25.0,), (30.0,)), elastic_transform.apply, random=True, move=elastic_transform.move,
+        source="Hendrycks and Dietterich 2019; the numbers are those of imagecorruptions",
     ),
     Corruption(
         "pixelate", "Pixelate", "digital", ("size",),

@@ -1,13 +1,13 @@
 """The data preset fs-static: which base and which objects make each of 30 validation and 1,000 test frames.
 
 Conventions: bases are keys (digests), objects cut-outs of the twelve VOC classes that Cityscapes does not have. A base used again gets another draw number, so that objects and places are others.
-Neither a base nor an object of validation ever serves in test.
+Neither a base nor an object of validation ever serves in test, nor a known object of it.
 Source: Blum et al. 2021 (S4) 3.1. How bases and objects are divided is ours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -76,20 +76,45 @@ def is_of_fs_static(cutout: Cutout) -> bool:
     return cutout.use == "anomaly" and cutout.class_ in FS_STATIC_CLASSES
 
 
+def known_of_splits(cutouts: Sequence[Cutout], *, seed: int) -> dict[str, tuple[Cutout, ...]]:
+    """Return {"validation": known objects, "test": known objects} of some cut-outs, disjoint as anomalies are: a tenth of those without a split, at least one where there are two, is the validation's.
+
+    Errors: CorpusError where they do not suffice for two disjoint splits.
+
+    >>> import numpy as np
+    >>> cars = [Cutout(np.full((1, 1, 3), k, np.uint8), np.full((1, 1), 255, np.uint8), f"car {k}", "car", use="known") for k in range(20)]
+    >>> [len(part) for part in known_of_splits(cars, seed=0).values()]
+    [2, 18]
+    """
+    known = {cutout.digest: cutout for cutout in cutouts if cutout.use == "known"}
+    of_validation, of_test = _divided(known, Stream(seed, "", "fs-static", "known"))
+    if not of_validation or not of_test:
+        raise CorpusError(
+            f"fs-static: {len(known)} known objects leave none for {'test' if of_validation else 'validation'}; give at least two, or more training images"
+        )
+    return {"validation": tuple(known[digest] for digest in of_validation), "test": tuple(known[digest] for digest in of_test)}
+
+
 def _objects(cutouts: Sequence[Cutout], seed: int) -> tuple[list[str], list[str]]:
     """Return the digests of the objects of validation and of test; the same pixels are one object, whatever they are called."""
     of_validation: list[str] = []
     of_test: list[str] = []
     taken = {cutout.digest: cutout for cutout in cutouts if is_of_fs_static(cutout)}
     for class_ in FS_STATIC_CLASSES:
-        free = []
-        for digest in sorted(digest for digest, cutout in taken.items() if cutout.class_ == class_):
-            split = taken[digest].split
-            (of_validation if split == "validation" else of_test if split == "test" else free).append(digest)
-        _shuffle(free, Stream(seed, class_, "fs-static", "objects"))
-        few = max(1, int(len(free) * _FEW)) if len(free) > 1 else 0
-        of_validation, of_test = of_validation + free[:few], of_test + free[few:]
+        mine = {digest: cutout for digest, cutout in taken.items() if cutout.class_ == class_}
+        of_class = _divided(mine, Stream(seed, class_, "fs-static", "objects"))
+        of_validation, of_test = of_validation + of_class[0], of_test + of_class[1]
     return sorted(of_validation), sorted(of_test)
+
+
+def _divided(cutouts: Mapping[str, Cutout], stream: Stream) -> tuple[list[str], list[str]]:
+    """Return the digests of validation and of test: those of a split stay there, of the others a tenth is the validation's."""
+    of_validation = [digest for digest in sorted(cutouts) if cutouts[digest].split == "validation"]
+    of_test = [digest for digest in sorted(cutouts) if cutouts[digest].split == "test"]
+    free = [digest for digest in sorted(cutouts) if cutouts[digest].split not in ("validation", "test")]
+    _shuffle(free, stream)
+    few = max(1, int(len(free) * _FEW)) if len(free) > 1 else 0
+    return of_validation + free[:few], of_test + free[few:]
 
 
 def _shuffle(values: list[str], stream: Stream) -> None:

@@ -9,6 +9,7 @@ with 0 never used, so that the last is out of range; ours are 0..K-1.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -85,7 +86,7 @@ def hold_out(classes: Classes, names: Sequence[str]) -> Holdout:
 
 
 def preset_classes(name: str, classes: Classes) -> tuple[str, ...]:
-    """Return the classes of a list that a preset holds out, by the first of its names that the list has, or that is a synonym there.
+    """Return the classes of a list that a preset holds out: all that have one of its names, or one as a synonym; ``sofa, couch, lounge`` has three.
 
     Errors: OptionError for a preset that there is not, ClassesError where the list lacks one of its classes.
 
@@ -99,13 +100,17 @@ def preset_classes(name: str, classes: Classes) -> tuple[str, ...]:
         raise OptionError(f"--preset {name!r} is not known; use {' or '.join(known)}.{closest(name, known)}")
     found = []
     for words in preset.classes:
-        hits = [own for own in classes.names if own in words or set(words) & set(classes.synonyms.get(own, ()))]
+        hits = [own for own in classes.names if set(words) & {*_words(own), *classes.synonyms.get(own, ())}]
         if not hits:
             raise ClassesError(
                 f"--preset {name} holds out {words[0]!r}, which the classes of the study do not have; name theirs with --classes"
             )
-        found.append(hits[0])
+        found += hits  # all of them: a list may have sofa and couch, and the paper holds out both
     return tuple(dict.fromkeys(found))
+
+
+def _words(name: str) -> list[str]:
+    return [name, *(word.strip() for word in re.split("[,;]", name))]
 
 
 def training_labels(labels: np.ndarray, holdout: Holdout) -> np.ndarray:

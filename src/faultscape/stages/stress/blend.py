@@ -32,7 +32,7 @@ from faultscape.stages.stress.parents import Base, find_base, line_of, made_imag
 from faultscape.stages.stress.result import Blends, Reviewed
 from faultscape.stressors.blend_plans import plan_blend
 from faultscape.stressors.blend_steps.catalogue import BlendPreset
-from faultscape.stressors.fs_static import TEST_FRAMES, VALIDATION_FRAMES, static_frames
+from faultscape.stressors.fs_static import TEST_FRAMES, VALIDATION_FRAMES, known_of_splits, static_frames
 from faultscape.stressors.objects.cutout import Cutout
 from faultscape.study.folder import existing, put
 from faultscape.study.lock import writing
@@ -121,14 +121,19 @@ def _frames(options: BlendOptions, labels: BaseLabels, objects: Objects, names: 
     by_key = {image.key: image for image in labels.images}
     if options.preset == FS_STATIC:
         held = {cutout.digest: cutout for cutout in objects.cutouts}
-        known = tuple(cutout for cutout in objects.cutouts if cutout.use == "known")
+        known = known_of_splits(objects.cutouts, seed=options.seed) if options.blending_version == "v3" else {}
         test = TEST_FRAMES if options.frames is None else options.frames
         frames = static_frames(
             [*by_key], objects.cutouts, seed=options.seed, validation=VALIDATION_FRAMES if options.frames is None else max(1, options.frames // 10), test=test,
             objects_per_frame=options.blending.objects_per_frame,
         )  # fmt: skip
         return [
-            Frame(by_key[one.base], names[one.split], one.draw, (*(held[digest] for digest in one.objects), *known))
+            Frame(
+                by_key[one.base],
+                names[one.split],
+                one.draw,
+                (*(held[digest] for digest in one.objects), *known.get(one.split, ())),
+            )
             for one in frames
         ]
     images = [

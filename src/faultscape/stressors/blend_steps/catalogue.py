@@ -59,7 +59,7 @@ BLEND_STEPS: tuple[BlendStep, ...] = (
     BlendStep("alpha", "a hard mask gets a smooth border", _ALL, True, lambda layer, _, at: smooth_alpha(layer, at.smooth), "sigma, pixels"),
     BlendStep("brightness", "mean brightness moves towards that of the covered pixels", _ALL, True, lambda layer, _, at: match_brightness(layer, at.brightness), "change of the mean, grey levels"),
     BlendStep(
-        "histogram", "channels move towards the distribution of the frame under the object", _LATER, False,
+        "histogram", "channels move towards the distribution of the frame in the object's box", _LATER, False,
         lambda layer, _, at: match_histogram(layer, at.histogram), "mean change, grey levels",
     ),
     BlendStep("motion", "radial blur of the camera's motion", _LATER, True, lambda layer, frame, at: blur_motion(layer, frame.focus, at.motion), "longest, pixels"),

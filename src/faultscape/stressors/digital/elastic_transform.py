@@ -3,7 +3,7 @@
 Equation: x'(y, x) = x(y + a dy, x + a dx) by linear interpolation, the image mirrored beyond its border; dy and dx are uniform noise of +-0.005 H blurred with a Gaussian of 0.01 H rows
 and 0.01 W columns, cut at 3 deviations. Truncated to grey levels.
 Labels: the label at the nearest pixel of the same place.
-Source: Hendrycks and Dietterich 2019, appendix B; the package imagecorruptions for images of any shape (the paper's code moves 244 x 244 pixels only, and turns them too).
+Source: Hendrycks and Dietterich 2019, appendix B; the package imagecorruptions for images of any shape and for the numbers (the paper's code has others, for images of 224 x 224 pixels, and turns them too).
 """
 
 from __future__ import annotations

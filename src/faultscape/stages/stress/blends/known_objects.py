@@ -1,7 +1,7 @@
 """Known objects for fishyscapes-v3: cut out of labelled training images, each at its own place.
 
 Conventions: the classes that Fishyscapes takes, under the names that class lists give them; instances where the study has them (`truth/instances`), else connected regions of a class. Which
-images are looked at, and which of their objects are taken, follows from bytes, never from names.
+images are looked at, and which of their objects are taken, follows from bytes, never from names. An instance in several pieces is occluded, and left out; of others people tell (`--review`).
 Source: S4 3.1: car, person, truck, bus, train, bike "where we manually filter out any occluded instances"; how many is ours.
 """
 
@@ -29,6 +29,7 @@ from faultscape.ties import tie_order
 MOST = 500  # objects of a set
 KNOWN = ("car", "person", "pedestrian", "truck", "bus", "train", "bicycle", "bicyclist", "bike")
 _INSTANCES = "instances"
+_WHOLE = 0.98  # of an instance's pixels lie in its largest piece: specks that annotators left beside it aside
 
 
 def known_objects(root: Path, settings: Settings, images: Sequence[Image], options: BlendOptions, truth: str) -> list[Cutout]:
@@ -85,15 +86,24 @@ def known_objects(root: Path, settings: Settings, images: Sequence[Image], optio
 
 
 def names_of_instances(instances: np.ndarray, places: np.ndarray, names: dict[int, str]) -> dict[int, str]:
-    """Return {instance: class} of the instances (H, W), 0 for none, whose commonest place is one of ``names``.
+    """Return {instance: class} of the instances (H, W), 0 for none, whose commonest place is one of ``names``, and that are of one piece: in front of others stands something.
 
     >>> names_of_instances(np.array([[1, 1, 2, 0]]), np.array([[8, 8, 3, 3]]), {8: "car"})
     {1: 'car'}
+    >>> names_of_instances(np.array([[1, 0, 1, 2]]), np.full((1, 4), 8), {8: "car"})  # a pole before the first
+    {2: 'car'}
     """
+    from scipy import ndimage
+
+    values, numbered = np.unique(instances, return_inverse=True)
     found = {}
-    for number in np.unique(instances).tolist():
-        if number:
-            commonest = int(np.bincount(places[instances == number]).argmax())
-            if commonest in names:
-                found[number] = names[commonest]
+    for value, box in zip(values.tolist(), ndimage.find_objects(numbered.reshape(instances.shape) + 1), strict=True):
+        if not value:
+            continue
+        there = instances[box] == value
+        commonest = int(np.bincount(places[box][there]).argmax())
+        pieces = np.empty(there.shape, np.int32)
+        ndimage.label(there, np.ones((3, 3), bool), pieces)
+        if commonest in names and np.bincount(pieces[there]).max() >= _WHOLE * np.count_nonzero(there):
+            found[value] = names[commonest]
     return found

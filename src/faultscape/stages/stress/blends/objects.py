@@ -1,6 +1,6 @@
 """The objects of a blended set: read from a folder, drawn by code, or cut out of training images; kept in the study by their digests.
 
-Conventions: a set that exists keeps its objects, whatever its folder holds by now.
+Conventions: a set that exists keeps its objects, whatever its folder holds by now. An object of a class that the study knows is no anomaly (S4: objects only of classes that Cityscapes does not have).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from faultscape.corpus.objects.cutout_files import write_cutout
 from faultscape.corpus.objects.folder import read_cutouts
 from faultscape.corpus.stress.files import read_object
 from faultscape.errors import CorpusError, OptionError, counted
+from faultscape.nouns import Classes
 from faultscape.progress import progress
 from faultscape.stages.stress.blends.known_objects import known_objects
 from faultscape.stages.stress.options import FS_STATIC, Blending, BlendOptions
@@ -28,6 +29,10 @@ from faultscape.study.tables.corpus import Image
 from faultscape.study.tables.stress_sets import StressSet
 
 FOLDER = "objects"  # of the study
+_SAME = (  # what data sets call the same class
+    ("person", "pedestrian", "people"), ("bicycle", "bike", "bicyclist"), ("motorcycle", "motorbike"), ("car", "automobile"), ("aeroplane", "airplane", "plane"),
+    ("sofa", "couch"), ("tvmonitor", "tv", "television"), ("traffic sign", "stop sign", "sign_symbol"), ("diningtable", "dining table"), ("pottedplant", "potted plant"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -60,12 +65,12 @@ def find_objects(
             print(
                 f"--{differ[0]} chooses objects, and the set was made before and keeps its own: give --edition NAME for a set of others"
             )
-        if options.objects and {one.digest for one in _offered(options, lambda _: None)} - set(found.digests):
+        if options.objects and {one.digest for one in _offered(options, settings, lambda _: None)} - set(found.digests):
             print(
                 f"{options.objects} holds objects that the set was not made of; it keeps its own: give --edition NAME for a set of them"
             )
         return found
-    cutouts = _offered(options, print)
+    cutouts = _offered(options, settings, print)
     off = switched_off(os.fspath(options.blending.without)) if options.blending.without else set()
     if unknown := sorted(off - {cutout.digest for cutout in cutouts}):
         raise OptionError(
@@ -120,19 +125,42 @@ def switched_off(file: str) -> set[str]:
     return {str(row["object"]).strip() for row in rows if row.get("object")}
 
 
-def _offered(options: BlendOptions, say: Callable[[str], object]) -> list[Cutout]:
-    """Return the cut-outs that a line's folder offers, or drawn ones, of classes that its preset takes."""
-    cutouts = (
+def known_words(classes: Classes) -> frozenset[str]:
+    """Return the words, in small letters, that classes of a list go by: names, synonyms, and what other data sets call the same.
+
+    >>> words = known_words(Classes(("object--vehicle--motorcycle", "Pedestrian"), (0, 1), ()))
+    >>> sorted({"motorbike", "person", "horse"} & words)
+    ['motorbike', 'person']
+    """
+    names = [name.rpartition("--")[2] for name in classes.names] + [word for words in classes.synonyms.values() for word in words]
+    own = {name.casefold() for name in names}
+    return frozenset(own.union(*(same for same in _SAME if own & set(same))))
+
+
+def _offered(options: BlendOptions, settings: Settings, say: Callable[[str], object]) -> list[Cutout]:
+    """Return the cut-outs that a line's folder offers, or drawn ones, of classes that its preset takes and that the study does not know."""
+    found = (
         list(read_cutouts(options.objects, smallest=options.blending.smallest, say=say).cutouts)
         if options.objects
         else drawn_cutouts()
     )
+    words = known_words(settings.class_list)
+    familiar = [cutout for cutout in found if cutout.use == "anomaly" and cutout.class_.casefold() in words]
+    held = {cutout.digest for cutout in familiar}
+    cutouts = [cutout for cutout in found if cutout.digest not in held]
+    classes = ", ".join(sorted({cutout.class_ for cutout in familiar}))
+    if found and not cutouts:
+        raise CorpusError(
+            f"the study knows the classes of all {len(found):,} objects ({classes}), so that none is an anomaly; give others, or in objects.csv use known for known ones"
+        )
+    if familiar:
+        say(f"{counted(len(familiar), 'object')} of {len(found):,} left out, of classes that the study knows: {classes}")
     if options.preset != FS_STATIC:
         return cutouts
     mine = [cutout for cutout in cutouts if cutout.use == "known" or is_of_fs_static(cutout)]
     if not mine:
         raise CorpusError(
-            f"{options.preset} takes objects of the classes {', '.join(FS_STATIC_CLASSES)}, and {options.objects} has none of them; name the classes by folders or in objects.csv"
+            f"{options.preset} takes objects of the classes {', '.join(FS_STATIC_CLASSES)}, and {options.objects or 'what is drawn'} has none of them that the study does not know; name the classes by folders or in objects.csv"
         )
     if len(mine) < len(cutouts):
         say(f"{options.preset}: {len(mine):,} of these {len(cutouts):,} objects are of its twelve classes")
