@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import get_args
 
 from faultscape.corpus.layouts.catalogue import LAYOUTS
 from faultscape.labelling.catalogue import FORMATS
@@ -18,6 +19,7 @@ from faultscape.prediction.catalogue import SOURCES
 from faultscape.prediction.keep import KEPT
 from faultscape.ranking.catalogue import RANKINGS
 from faultscape.selection.catalogue import SELECTORS
+from faultscape.stressors.blend_steps.catalogue import BLEND_STEPS, BlendPreset
 from faultscape.stressors.catalogue import CORRUPTIONS, PRESETS
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -100,6 +102,25 @@ def corruption_rows() -> Rows:
     return rows
 
 
+def step_rows() -> Rows:
+    """What blending does to an object, in its order."""
+    presets = get_args(BlendPreset)
+    rows = [
+        (
+            "step",
+            "what it is for",
+            "what is ours",
+            *(name.rpartition("-")[2] for name in presets),
+            "known objects",
+            "`made.steps` says",
+        )
+    ]
+    for step in BLEND_STEPS:
+        marks = ["x" if preset in step.presets else "" for preset in presets]
+        rows.append((step.name, step.says, step.ours, *marks, "x" if step.known else "", step.noted))
+    return rows
+
+
 def preset_rows() -> Rows:
     """Named lists of corruptions."""
     rows = [("preset", "corruptions", "source")]
@@ -127,6 +148,7 @@ TABLES: Mapping[str, Callable[[], Rows]] = {
     "LAYOUTS": layout_rows,
     "TREES": tree_rows,
     "CORRUPTIONS": corruption_rows,
+    "STEPS": step_rows,
     "PRESETS": preset_rows,
 }
 

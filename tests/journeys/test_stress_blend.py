@@ -336,7 +336,9 @@ def test_fog_lies_on_known_pixels_alone(study: str) -> None:
     assert differ == 5
 
 
-def test_foggy_sets_get_denser_and_take_depth_from_files(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_foggy_sets_get_denser_and_take_depth_from_files(
+    study: str, corpus: made.Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = fs.stress.fog(study, engine="local", write=str(tmp_path / "out"))
     assert found.sets == ("foggy-0.005", "foggy-0.01", "foggy-0.02")
     distances = [
@@ -352,6 +354,11 @@ def test_foggy_sets_get_denser_and_take_depth_from_files(study: str, corpus: mad
     fs.stress.fog(study, depth=str(tmp_path / "depth"), beta=[0.02], light=210, engine="local")
     for image in rows(study, "foggy-0.02"):
         assert (read_photo(image)[0] == 210).all() == (image.parent != corpus.ids[0])
+    monkeypatch.chdir(tmp_path)
+    fs.stress.fog(study, depth="depth", beta=[0.01], engine="local")
+    monkeypatch.chdir("/")
+    assert states(study)["stress"] == "done"
+    assert [read_photo(image)[0].shape for image in rows(study, "foggy-0.01")] == [(96, 128, 3)] * 5  # from any folder
     with refused(says="above 0 and at most 1"):
         fs.stress.fog(study, beta=[2.0])
     with refused(says="made with another depth"):
@@ -359,7 +366,7 @@ def test_foggy_sets_get_denser_and_take_depth_from_files(study: str, corpus: mad
     assert states(study)["stress"] == "done"
     np.save(tmp_path / "depth" / f"{corpus.ids[0]}.npy", np.full((96, 128), 1.0))
     assert states(study)["stress"] == "stale"
-    assert fs.stress.fog(study, depth=str(tmp_path / "depth"), beta=[0.02], engine="local").changed == 1
+    assert fs.stress.fog(study, depth=str(tmp_path / "depth"), beta=[0.02, 0.01], engine="local").changed == 2
     assert states(study)["stress"] == "done"
 
 

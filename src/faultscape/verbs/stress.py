@@ -192,7 +192,7 @@ def holdout(
     study
         The study folder.
     classes
-        Names of classes, with commas between them.
+        Names of classes, with commas between them; a name may have commas itself.
     preset
         s3-paper (chair, sofa or couch) or s3-code (chair, armchair, swivel chair).
     as_
@@ -206,9 +206,8 @@ def holdout(
     """
     from faultscape.stages.stress.holdout import hold_out_classes
 
-    names = tuple(word.strip() for word in classes.split(",")) if isinstance(classes, str) else several(classes)
     return hold_out_classes(
-        HoldoutOptions(needed_text(study, "study"), names, preset, as_, truth, place_text(write, "write"), remove)
+        HoldoutOptions(needed_text(study, "study"), several(classes), preset, as_, truth, place_text(write, "write"), remove)
     )
 
 

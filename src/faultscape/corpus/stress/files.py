@@ -24,6 +24,7 @@ from faultscape.stressors.objects.cutout import Cutout
 
 DEPTH_ENDINGS = (".npy", ".png")
 _TEXTURES = frozenset([".png", ".jpg", ".jpeg"])
+_LAYOUT = "layout:"  # before the name of a layout and its files of depth and camera; no absolute path begins so
 _PER_METRE = 256  # of depth in 16-bit PNG, as KITTI writes it
 
 
@@ -76,11 +77,11 @@ def depth_digest(path: str) -> str:
 
 def depth_of_layout(layout: str, frame: Frame) -> str:
     """Return the place of a frame's depth as a layout has it: its name, and the files of depth and camera."""
-    return f"{layout}|{frame.depth}|{frame.camera}"
+    return f"{_LAYOUT}{layout}|{frame.depth}|{frame.camera}"
 
 
 def _files(path: str) -> list[str]:
-    return [one for one in path.split("|")[1:] if one] if path.count("|") == 2 else [path]
+    return [one for one in path.split("|")[1:] if one] if path.startswith(_LAYOUT) else [path]
 
 
 def read_depth(path: str, digest: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -93,8 +94,8 @@ def read_depth(path: str, digest: str, shape: tuple[int, ...]) -> np.ndarray:
             f"{path}: the depth changed since images were made of it; put it back, or run the line of `faultscape stress` again"
         )
     try:
-        if path.count("|") == 2:
-            layout, files, camera = path.split("|")
+        if path.startswith(_LAYOUT):
+            layout, files, camera = path.removeprefix(_LAYOUT).split("|")
             read = entry(layout).read_depth
             depth = np.zeros(0) if read is None else read(Frame("", "", depth=files, camera=camera))
         elif path.endswith(".npy"):

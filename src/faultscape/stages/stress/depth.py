@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from faultscape.corpus.matches import match
@@ -22,7 +23,7 @@ def depth_files(root: Path, folder: str | None, base: Base) -> dict[str, tuple[s
     else:
         what = f"--depth {folder}"
         try:
-            found = match(folder, [image.id for image in base.images], endings=frozenset(DEPTH_ENDINGS))
+            found = match(os.path.abspath(folder), [image.id for image in base.images], endings=frozenset(DEPTH_ENDINGS))
         except CorpusError as error:
             raise CorpusError(f"--depth {str(error).removesuffix(', or give --pattern')}") from None
         first = next(image for image in base.images if image.id in found)

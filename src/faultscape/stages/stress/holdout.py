@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +49,11 @@ def hold_out_classes(options: HoldoutOptions) -> HeldOut:
         if bool(options.classes) == bool(options.preset):
             raise OptionError("say which classes to hold out: --classes a,b or --preset s3-paper or s3-code, one of both")
         name = options.as_ or options.preset or "holdout"
-        names = preset_classes(options.preset, settings.class_list) if options.preset else options.classes
+        names = (
+            preset_classes(options.preset, settings.class_list)
+            if options.preset
+            else named_classes(options.classes, settings.class_list.names)
+        )
         found = hold_out(settings.class_list, names)
         held = read_stress(root).holdouts.get(name)
         if held is not None and set(held) != set(found.withheld):
@@ -59,6 +64,22 @@ def hold_out_classes(options: HoldoutOptions) -> HeldOut:
         log(root, "stress holdout", name=name, classes=list(found.withheld))
     written = _write(root, settings, found, options) if options.write else 0
     return HeldOut(options.study, name, found.withheld, len(found.kept), options.write or "", written)
+
+
+def named_classes(words: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return the names of classes that words with commas between them say: of ``known`` ones, which may have commas themselves, the longest first; any other as it stands.
+
+    >>> named_classes(["sofa, couch, lounge,chair , stool"], ["chair", "sofa", "sofa, couch, lounge"])
+    ['sofa, couch, lounge', 'chair', 'stool']
+    """
+    names: list[str] = []
+    for word in words:
+        parts = word.split(",")
+        while parts:
+            taken = next((n for n in range(len(parts), 1, -1) if ",".join(parts[:n]).strip() in known), 1)
+            names.append(",".join(parts[:taken]).strip())
+            parts = parts[taken:]
+    return names
 
 
 def _write(root: Path, settings: Settings, found: Holdout, options: HoldoutOptions) -> int:
