@@ -23,7 +23,8 @@ def depth_files(root: Path, folder: str | None, base: Base) -> dict[str, tuple[s
     else:
         what = f"--depth {folder}"
         try:
-            found = match(os.path.abspath(folder), [image.id for image in base.images], endings=frozenset(DEPTH_ENDINGS))
+            of = match(folder, [image.id for image in base.images], endings=frozenset(DEPTH_ENDINGS))
+            found = {id_: os.path.abspath(place) for id_, place in of.items()}
         except CorpusError as error:
             raise CorpusError(f"--depth {str(error).removesuffix(', or give --pattern')}") from None
         first = next(image for image in base.images if image.id in found)
