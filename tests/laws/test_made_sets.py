@@ -11,7 +11,7 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.corpus.photos import read_photo
-from faultscape.corpus.stress.recipes import BlendStep, CorruptStep, Recipe, Step, recipe_of
+from faultscape.corpus.stress.recipes import CorruptStep, PlanStep, Recipe, Step, recipe_of
 from faultscape.errors import ImageError
 from faultscape.stressors.blend_plans import plan_blend
 from faultscape.stressors.objects.cutout import Cutout
@@ -94,15 +94,15 @@ def test_the_digest_of_a_blended_image_does_not_follow_from_what_files_are_calle
         )
         for name in ("a box", "another file")
     ]  # fmt: skip
-    digests = [Recipe(f"/{k}.png", "00", BlendStep(plan.text(), f"/{k}")).made_digest for k, plan in enumerate(plans)]
+    digests = [Recipe(f"/{k}.png", "00", PlanStep(plan.text(), f"/{k}")).made_digest for k, plan in enumerate(plans)]
     assert digests[0] == digests[1]
-    assert digests[0] != Recipe("/0.png", "01", BlendStep(plans[0].text(), "/0")).made_digest
+    assert digests[0] != Recipe("/0.png", "01", PlanStep(plans[0].text(), "/0")).made_digest
 
 
 @pytest.mark.parametrize("name", ["plain", "Größe", 'quo"te', "back\\slash"])
 def test_recipes_find_the_files_of_a_study_wherever_it_lies_and_whatever_it_is_called(tmp_path: Path, name: str) -> None:
     def rows(study: Path) -> list[Image]:
-        blended = Recipe("/p/a.png", "00", BlendStep("{}", str(study / "objects")))
+        blended = Recipe("/p/a.png", "00", PlanStep("{}", str(study / "objects")))
         corrupted = Recipe(blended.source, "00", CorruptStep("fog", 3, 0, "k"))
         again = Recipe(corrupted.source, "00", CorruptStep("snow", 3, 0, "k"))
         return [replace(IMAGE, id=str(k), source=one.source) for k, one in enumerate((blended, corrupted, again))]
@@ -178,7 +178,7 @@ def test_a_recipe_that_is_none_is_refused_in_one_line(corpus: made.Corpus) -> No
 
 
 @pytest.mark.parametrize(
-    "step", [CorruptStep("fog", 3, 0, "k"), BlendStep("{}", "/o", "0", "/d", "1"), CorruptStep("frost", 1, 7, "k", "/ice", "c")]
+    "step", [CorruptStep("fog", 3, 0, "k"), PlanStep("{}", "/o", "0", "/d", "1"), CorruptStep("frost", 1, 7, "k", "/ice", "c")]
 )
 def test_a_recipe_comes_back_as_it_was(step: Step) -> None:
     for of in ("a.png", "s3://b/ä.png", Recipe("x", "1", CorruptStep("snow", 1, 0, "")).source):

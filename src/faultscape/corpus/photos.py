@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import io
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from PIL import Image as Pillow
 
 from faultscape.corpus.parquet_rows import row_of
 from faultscape.corpus.row_reader import Rows
 from faultscape.corpus.stress.recipes import CANNOT, Recipe, cook, recipe_of
 from faultscape.errors import ImageError
+from faultscape.formats import png
 from faultscape.formats.guard import read_bytes
 from faultscape.formats.pictures import Picture, examine, rgb_of, size_of
 from faultscape.study import store
@@ -44,7 +43,7 @@ class Source:
 def opened(source: str) -> Source:
     """Return a picture for reading; ImageError when it is not there."""
     if recipe := recipe_of(source):
-        return Source(opened(recipe.of).state, recipe.made_digest, lambda _=None: _png(_made(recipe)))
+        return Source(opened(recipe.of).state, recipe.made_digest, lambda _=None: png.encode_pixels(_made(recipe)))
     if (row := row_of(source)) and not os.path.isfile(source):
         path, number = row
         return Source(_ROWS.state(path), "", lambda _=None: _ROWS.read(path, number))
@@ -91,7 +90,7 @@ def digest_of(source: str) -> str:
 def read_bytes_of(image: Image) -> tuple[bytes, str]:
     """Return the bytes of an image of the corpus and its digest, which is their SHA-256 where the image was not made; ImageError when it cannot be read or is not what was collected."""
     if recipe := recipe_of(image.source):
-        return _png(_made(recipe)), image.digest
+        return png.encode_pixels(_made(recipe)), image.digest
     found = opened(image.source)
     changed = bool(found.tag) and found.tag != image.digest
     data = b"" if changed else found.read()
@@ -155,12 +154,6 @@ def _parent(recipe: Recipe) -> np.ndarray:
     if (found.tag or hashlib.sha256(data).hexdigest()) != recipe.digest:
         raise ImageError(f"{recipe.of}: {PARENT_CHANGED}")
     return rgb_of(data, recipe.of)
-
-
-def _png(pixels: np.ndarray) -> bytes:
-    out = io.BytesIO()
-    Pillow.fromarray(pixels).save(out, format="PNG", compress_level=1)
-    return out.getvalue()
 
 
 def forget() -> None:

@@ -1,4 +1,4 @@
-"""Label maps as PNG files: pixel values are class ids, with the class colours as palette so that people see something.
+"""PNG files: label maps, whose pixel values are class ids, with the class colours as palette so that people see something; and pixels as they are.
 
 Conventions: ids up to 255 are 8-bit palette pictures, larger ones 16-bit grey. Reading takes whatever corpus.map_files reads (grey, palette, npy, class colours).
 """
@@ -32,6 +32,13 @@ def encode(label_map_ids: np.ndarray, classes: Classes, path: str | os.PathLike[
         picture.putpalette(palette.tobytes())
     out = io.BytesIO()
     picture.save(out, format="PNG")
+    return out.getvalue()
+
+
+def encode_pixels(pixels: np.ndarray) -> bytes:
+    """Return pixels, (H, W) or (H, W, 3) uint8 or (H, W) uint16, as PNG: written fast, not small."""
+    out = io.BytesIO()
+    Image.fromarray(pixels).save(out, format="PNG", compress_level=1)
     return out.getvalue()
 
 

@@ -40,7 +40,7 @@ class CorruptStep:
 
 
 @dataclass(frozen=True)
-class BlendStep:
+class PlanStep:
     """Objects blended in by a plan (`stressors.BlendPlan`); ``objects`` is the folder of the cut-outs, ``void`` the digest of the mask of the base's void pixels there, '' where no fog needs it."""
 
     plan: str
@@ -68,8 +68,8 @@ class OverlayStep:
     code: str
 
 
-Step = CorruptStep | BlendStep | FogStep | OverlayStep
-_KINDS: dict[str, type[Step]] = {"corrupt": CorruptStep, "blend": BlendStep, "fog": FogStep, "overlay": OverlayStep}
+Step = CorruptStep | PlanStep | FogStep | OverlayStep
+_KINDS: dict[str, type[Step]] = {"corrupt": CorruptStep, "blend": PlanStep, "fog": FogStep, "overlay": OverlayStep}
 _PLACES = ("textures", "objects", "depth", "overlay")  # fields that say where a file lies, whose digests stand beside
 _PLAIN: dict[object, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float)}
 
@@ -96,7 +96,7 @@ class Recipe:
     def made_digest(self) -> str:
         """The digest of the image that is made: of the parent's, the step without what files are called, and how it is computed now. CorpusError for a plan that is none."""
         step = {name: value for name, value in asdict(self.step).items() if name not in _PLACES}
-        if isinstance(self.step, BlendStep):
+        if isinstance(self.step, PlanStep):
             plan = plan_of_text(self.step.plan)
             step["plan"] = replace(plan, objects=tuple(replace(placed, name="") for placed in plan.objects)).text()
         return hashlib.sha256(_text([METHOD, self.digest, self.kind, step]).encode()).hexdigest()
@@ -161,7 +161,7 @@ def _cooked(step: Step, parent: np.ndarray) -> np.ndarray:
     return blended(step, parent, depth).image
 
 
-def blended(step: BlendStep, base: np.ndarray, depth: np.ndarray | None = None, void: np.ndarray | None = None) -> Blended:
+def blended(step: PlanStep, base: np.ndarray, depth: np.ndarray | None = None, void: np.ndarray | None = None) -> Blended:
     """Return a base (H, W, 3) uint8 with a step's objects blended in; ``void`` (H, W), where it is not given, is read where fog needs it."""
     plan = plan_of_text(step.plan)
     cutouts = [read_object(step.objects, placed.cutout) for placed in plan.objects]

@@ -6,14 +6,12 @@ Conventions: masks and photos lie in folders; a label has its photo's size.
 from __future__ import annotations
 
 import errno
-import io
 import os
 import shlex
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
-from PIL import Image as Pillow
 
 from faultscape.classes.class_lists import allowed, table
 from faultscape.classes.mapping import of_label_ids
@@ -21,6 +19,7 @@ from faultscape.corpus.matches import fit, one_kind
 from faultscape.corpus.photos import read_photo
 from faultscape.corpus.sources import find
 from faultscape.errors import CorpusError, ImageError, LabellingError, LabelMapError, OptionError, counted
+from faultscape.formats import png
 from faultscape.formats.pictures import read_rgb
 from faultscape.labelling import discards
 from faultscape.labelling.catalogue import FORMATS, MaskFormat, places_of, plain_errors, prepared_files, read_label, write_label
@@ -63,7 +62,6 @@ def export(root: Path, study: str, options: ExportOptions, form: MaskFormat) -> 
         for image in todo:
             where, target = places_of(form, folder, image.id)
             if not where.exists():
-                photo = io.BytesIO()
                 try:
                     rgb, _ = read_photo(image)
                 except ImageError as error:
@@ -71,8 +69,7 @@ def export(root: Path, study: str, options: ExportOptions, form: MaskFormat) -> 
                         raise
                     found_again = f"`faultscape collect {shlex.quote(study)} NEWFOLDER`"
                     raise ImageError(f"{error}; if images were moved, run {found_again}, then this line again") from None
-                Pillow.fromarray(rgb).save(photo, format="PNG", compress_level=1)
-                put(where, photo.getvalue())
+                put(where, png.encode_pixels(rgb))
             if not target.exists():
                 drawn = _prefilled(root, settings, image, prefill) if prefill else None
                 data = write_label(form, target, where, (image.width, image.height), drawn, classes)

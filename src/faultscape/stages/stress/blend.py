@@ -16,7 +16,7 @@ from typing import cast
 from faultscape import engine as engines
 from faultscape.arguments import place_text
 from faultscape.corpus.stress.files import void_digest, write_void
-from faultscape.corpus.stress.recipes import BlendStep
+from faultscape.corpus.stress.recipes import PlanStep
 from faultscape.errors import OptionError, counted
 from faultscape.progress import progress
 from faultscape.stages import evidence
@@ -166,7 +166,7 @@ def _planned(
                 void, step_depth = void_digest(mask), depth.get(image.id, ("", ""))
                 if not (path := folder / f"void-{void}.png").is_file():
                     put(path, write_void(mask))
-            step = BlendStep(plan.text(), str(folder.absolute()), void, *step_depth)
+            step = PlanStep(plan.text(), str(folder.absolute()), void, *step_depth)
             role = "validation" if frame.set.endswith("-validation") else "test"
             condition = frame.set.removeprefix(f"{base.name}-")
             rows.setdefault(frame.set, []).append(

@@ -7,17 +7,14 @@ void) and of test truth (1 withheld, 0 kept, 255 void); ids of classes.json are 
 
 from __future__ import annotations
 
-import io
 import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-from PIL import Image as Pillow
-
 from faultscape.classes.class_lists import table
 from faultscape.errors import LabelMapError, OptionError, StudyError, counted
+from faultscape.formats import png
 from faultscape.maps import runs
 from faultscape.progress import progress
 from faultscape.stages import evidence
@@ -98,8 +95,8 @@ def _write(root: Path, settings: Settings, found: Holdout, options: HoldoutOptio
                         labels = runs.decode(code, places)
                     except LabelMapError as error:
                         raise StudyError(f"{truth}, image {image.id}: {error}") from None
-                    _put_png(folder / TRAINING / f"{image.id}.png", training_labels(labels, found))
-                    _put_png(folder / OPEN / f"{image.id}.png", open_labels(labels, found))
+                    put(folder / TRAINING / f"{image.id}.png", png.encode_pixels(training_labels(labels, found)))
+                    put(folder / OPEN / f"{image.id}.png", png.encode_pixels(open_labels(labels, found)))
                     written += 1
                 tick(1)
     if not written:
@@ -115,9 +112,3 @@ def _write(root: Path, settings: Settings, found: Holdout, options: HoldoutOptio
         f"{counted(written, 'image')}: {folder}/{TRAINING} (0..{len(kept) - 1}, withheld {classes['void'][0]}, void {classes['void'][1]}) and {folder}/{OPEN} (0, 1, 255)"
     )
     return written
-
-
-def _put_png(path: Path, labels: np.ndarray) -> None:
-    out = io.BytesIO()
-    Pillow.fromarray(labels).save(out, format="PNG")
-    put(path, out.getvalue())

@@ -5,16 +5,14 @@ Conventions: what lies there already is left where it is of the same recipe: ``.
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from PIL import Image as Pillow
-
 from faultscape.corpus.photos import read_photo
 from faultscape.errors import ImageError, OptionError, counted
+from faultscape.formats import png
 from faultscape.stages import fill
 from faultscape.stages.worker_calls import task
 from faultscape.study.folder import make_folder, put
@@ -105,9 +103,7 @@ def write_png(folder: Path, place: str, image: Image) -> None:
     path = folder / place
     if not path.resolve().is_relative_to(folder.resolve()):
         raise OptionError(f"{place}: leads out of {folder}")
-    out = io.BytesIO()
-    Pillow.fromarray(read_photo(image)[0]).save(out, format="PNG", compress_level=1)
-    put(path, out.getvalue())
+    put(path, png.encode_pixels(read_photo(image)[0]))
 
 
 def _noted(path: Path) -> dict[str, str]:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from faultscape.classes.class_lists import table
 from faultscape.corpus.photos import read_parent
 from faultscape.corpus.stress.files import read_depth
-from faultscape.corpus.stress.recipes import BlendStep, blended, recipe_of
+from faultscape.corpus.stress.recipes import PlanStep, blended, recipe_of
 from faultscape.errors import FaultscapeError, StudyError
 from faultscape.maps import runs
 from faultscape.maps.resize import nearest
@@ -153,7 +153,7 @@ def labels_of(image: Image, own: np.ndarray, classes: Classes) -> tuple[np.ndarr
     recipe = recipe_of(image.source)
     assert recipe is not None
     step = recipe.step
-    assert isinstance(step, BlendStep)
+    assert isinstance(step, PlanStep)
     base, places = read_parent(image), table(classes)
     void = places[own] == len(classes)
     depth = read_depth(step.depth, step.depth_digest, base.shape[:2]) if step.depth else None
@@ -206,7 +206,7 @@ def manifest_text(images: Sequence[Image], by_id: dict[str, Image], facts: dict[
     )
     for image in sorted(images, key=lambda image: image.id):
         recipe = recipe_of(image.source)
-        if recipe is None or not isinstance(recipe.step, BlendStep):
+        if recipe is None or not isinstance(recipe.step, PlanStep):
             continue
         plan, fact = plan_of_text(recipe.step.plan), facts[image.id]
         objects = [

@@ -6,15 +6,13 @@ the base, which names its base and image by digests, so that a benchmark on lice
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from PIL import Image as Pillow
-
 from faultscape.corpus.photos import read_parent, read_photo
 from faultscape.errors import FaultscapeError, ImageError, counted
+from faultscape.formats import png
 from faultscape.maps import runs
 from faultscape.stages import fill
 from faultscape.stages.stress.blends.blended_labels import ANOMALIES
@@ -96,16 +94,10 @@ def share_shard(job: ShareJob, tick: Callable[[int], None]) -> Shared:
             if job.overlay_only:
                 put(folder / "overlays" / f"{name}.overlay", overlay_of(read_parent(image), photo).encoded())
             else:
-                put(folder / "images" / f"{name}.png", _png(photo))
-            put(folder / "labels" / f"{name}.png", _png(runs.decode(labels[image.id])))
+                put(folder / "images" / f"{name}.png", png.encode_pixels(photo))
+            put(folder / "labels" / f"{name}.png", png.encode_pixels(runs.decode(labels[image.id])))
             done += 1
         except FaultscapeError as error:
             failures.append((image.id, str(error)))
         tick(1)
     return Shared(done, tuple(failures))
-
-
-def _png(pixels: object) -> bytes:
-    out = io.BytesIO()
-    Pillow.fromarray(pixels).save(out, format="PNG", compress_level=1)  # type: ignore[arg-type]
-    return out.getvalue()
