@@ -1,4 +1,4 @@
-"""Blended sets: unknown objects in labelled images, by plans that are kept; editions, overlays, fog, review."""
+"""Blended sets: unknown objects in labelled images, by plans that are kept; overlays, fog, and what becomes of them in a study."""
 
 import csv
 import json
@@ -15,76 +15,30 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.corpus.photos import read_parent, read_photo
-from faultscape.maps import runs
-from faultscape.stages.stress.blends import objects
 from faultscape.stages.stress.blends.blended_labels import ANOMALIES
-from faultscape.stressors.objects.drawn import drawn_cutouts
-from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import read_corpus
-from faultscape.study.tables.stress_sets import labels_folder
 from made import states
+from made_blends import SMALL, blended, corpus_with_void, few_objects, maps_of, rows, squares, study_of
 from refusals import refused, refused_line
-
-SMALL = fs.Blending(smallest=20)
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
-    """Photos of 96 x 128 with a void border below, where the ego vehicle would be."""
-    root = tmp_path_factory.mktemp("blend")
-    found = made.corpus(root, images=5, models=2, shape=(96, 128))
-    for k, id_ in enumerate(found.ids):
-        truth = found.truths[k].copy()
-        truth[-12:] = 255
-        made.write(found.truth / f"{id_}.png", truth)
-        photo = np.random.default_rng(k).integers(0, 256, (24, 32, 3), np.uint8).repeat(4, 0).repeat(4, 1)
-        made.write(found.photos / f"{id_}.png", photo)
-    (root / "mine.py").write_text("def dark(photo):\n    return (photo[..., 0] < 128).astype('uint8')\n")
-    return found
+    return corpus_with_void(tmp_path_factory.mktemp("blend"))
 
 
 @pytest.fixture(scope="module")
 def cutouts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("cutouts")
-    for k in range(4):
-        rgba = np.zeros((60, 60, 4), np.uint8)
-        rgba[10:50, 10:50, :3] = (200, 60 * k, 20)
-        rgba[10 + k : 50, 10:50, 3] = 255
-        made.write(folder / ("horse" if k % 2 else "bird") / f"{k}.png", rgba)
-    return folder
+    return squares(tmp_path_factory.mktemp("cutouts"), "bird", "horse")
 
 
 @pytest.fixture
 def study(corpus: made.Corpus, tmp_path: Path) -> str:
-    place = str(made.collected(corpus, tmp_path / "study", shard_size=4))
-    fs.label.import_(place, str(corpus.truth))
-    return place
-
-
-def blended(study: str, preset: str = "fishyscapes-v2", **more: object) -> object:
-    return fs.stress.blend(study, preset=preset, engine="local", **{"blending": SMALL, **more})
+    return study_of(corpus, tmp_path)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _few_objects() -> Iterator[None]:
-    """One variant of each drawn object and split is enough here."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(objects, "drawn_cutouts", lambda: drawn_cutouts(2))
-        yield
-
-
-def rows(study: str, name: str) -> list:
-    return [image for image in read_corpus(Path(study)) if image.set == name]
-
-
-def maps_of(study: str, name: str, kind: str = "") -> dict[str, np.ndarray]:
-    folder = labels_folder(Path(study), name)
-    folder = folder / kind if kind else folder
-    return {
-        id_: runs.decode(code)
-        for shard in {i.shard for i in rows(study, name)}
-        for id_, code in label_maps.read_maps(folder, shard).items()
-    }
+    yield from few_objects()
 
 
 def test_every_labelled_image_gets_an_object_and_labels_of_0_1_and_255(study: str, corpus: made.Corpus) -> None:
@@ -163,37 +117,6 @@ def test_the_same_seed_gives_the_same_set_whatever_files_and_studies_are_called(
         blended(study, objects=str(cutouts), seed=3)
 
 
-def test_an_edition_keeps_its_objects_when_the_folder_grows(
-    study: str, cutouts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "growing"
-    shutil.copytree(cutouts, folder)
-    blended(study, objects=str(folder), edition="2026-10")
-    before = {image.id: image.digest for image in rows(study, "fishyscapes-v2-2026-10")}
-    new = np.full((80, 50, 4), 255, np.uint8)
-    new[:4] = 0
-    new[-4:] = 0
-    new[:, :4] = 0
-    new[:, -4:] = 0
-    new[10:70, 10:40, :3] = 9
-    made.write(folder / "cow" / "new.png", new)
-    again = blended(study, objects=str(folder), edition="2026-10")
-    assert (again.new, again.changed) == (0, 0)
-    assert "keeps its own: give --edition NAME" in capsys.readouterr().out
-    shutil.rmtree(folder)
-    assert {image.id: image.digest for image in rows(study, "fishyscapes-v2-2026-10")} == before
-    for image in rows(study, "fishyscapes-v2-2026-10"):
-        read_photo(image)  # the study keeps the objects
-    assert states(study)["stress"] != "missing"
-    (tmp_path / "other").mkdir()
-    shutil.copytree(cutouts, folder)
-    made.write(folder / "cow" / "new.png", new)
-    blended(study, objects=str(folder), edition="2026-11")
-    sets = json.loads((Path(study) / "sets.json").read_text())["sets"]
-    assert len(sets["fishyscapes-v2-2026-11"]["parameters"]["objects"]) == 5
-    assert len(sets["fishyscapes-v2-2026-10"]["parameters"]["objects"]) == 4
-
-
 def test_overlays_added_to_their_bases_are_the_images(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
     blended(study, write=str(tmp_path / "out"), overlay_only=True)
     folder = tmp_path / "out" / "fishyscapes-v2"
@@ -209,119 +132,6 @@ def test_overlays_added_to_their_bases_are_the_images(study: str, corpus: made.C
     assert len(table) == 5
     assert {"base_digest", "plan", "image_digest", "anomalous"} <= table[0].keys()
     assert all(json.loads(row["plan"])["preset"] == "fishyscapes-v2" for row in table)
-
-
-def with_cars(study: str, folder: Path) -> None:
-    """Training images with a car each."""
-    for k in range(6):
-        truth = np.full((96, 128), 1, np.uint8)
-        truth[30 : 60 + k, 40:80] = 2  # a car
-        photo = np.full((96, 128, 3), 120, np.uint8)
-        photo[30 : 60 + k, 40:80] = (20 * k, 200, 90)
-        made.write(folder / "train" / f"{k}.png", photo)
-        made.write(folder / "labels" / "train" / f"{k}.png", truth)
-    fs.collect(study, str(folder / "train"), set_="train", role="train")
-    fs.label.import_(study, str(folder / "labels"))
-
-
-def test_v3_has_either_an_anomaly_or_a_known_object_at_its_own_place(
-    study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with refused(says="known objects of training images"):
-        blended(study, "fishyscapes-v3")
-    with_cars(study, tmp_path)
-    (tmp_path / "train" / "5.png").write_bytes(b"gone")
-    blended(study, "fishyscapes-v3", set_="main", frames=20)
-    assert "1 training image cannot be read, and no known object is taken from it; the first: " in capsys.readouterr().out
-    flags, semantic = maps_of(study, "fishyscapes-v3", ANOMALIES), maps_of(study, "fishyscapes-v3")
-    with_anomaly = {id_ for id_, one in flags.items() if (one == 1).any()}
-    assert 3 <= len(with_anomaly) <= 17
-    known = set(flags) - with_anomaly
-    for id_ in known:
-        assert (semantic[id_][35:55, 45:75] == 2).all()  # the car of a training image, where it stood
-        assert (flags[id_][35:55, 45:75] == 0).all()
-    assert states(study)["stress"] == "done"
-
-
-def test_known_objects_of_fs_static_s_validation_never_serve_in_its_test(study: str, tmp_path: Path) -> None:
-    with_cars(study, tmp_path)
-    blending = fs.Blending(smallest=20, version="v3", objects_per_frame=4)
-    found = fs.stress.blend(study, preset="fs-static", set_="main", frames=30, blending=blending, engine="local")
-    objects = [
-        {
-            placed["cutout"]
-            for image in rows(study, name)
-            for placed in json.loads(json.loads(image.source.removeprefix("stress:"))["blend"]["plan"])["objects"]
-            if placed["use"] == "known"
-        }
-        for name in found.sets
-    ]
-    assert [len(some) for some in objects] == [1, 5]
-    assert not objects[0] & objects[1]
-
-
-def test_fs_static_has_validation_and_test_sets_without_shared_bases_or_objects(study: str) -> None:
-    found = fs.stress.blend(study, preset="fs-static", frames=10, blending=SMALL, engine="local")
-    assert found.sets == ("fs-static-v2-validation", "fs-static-v2-test")
-    validation, test = rows(study, found.sets[0]), rows(study, found.sets[1])
-    assert (len(validation), len(test)) == (1, 10)
-    assert {image.role for image in validation} == {"validation"}
-    assert not {image.parent for image in validation} & {image.parent for image in test}
-    objects = [
-        {
-            placed["cutout"]
-            for image in some
-            for placed in json.loads(json.loads(image.source.removeprefix("stress:"))["blend"]["plan"])["objects"]
-        }
-        for some in (validation, test)
-    ]
-    assert not objects[0] & objects[1]
-    later = fs.stress.blend(study, preset="fs-static", frames=10, blending=fs.Blending(smallest=20, version="v1"), engine="local")
-    assert later.sets[1] == "fs-static-v1-test"
-    same = [
-        {
-            image.id.partition("/")[2]: [
-                (p["x"], p["y"], p["cutout"])
-                for p in json.loads(json.loads(image.source.removeprefix("stress:"))["blend"]["plan"])["objects"]
-            ]
-            for image in rows(study, name)
-        }
-        for name in ("fs-static-v1-test", "fs-static-v2-test")
-    ]
-    assert same[0] == same[1]  # old and new blending of the same frames
-
-
-def test_fs_static_shows_and_keeps_objects_of_its_classes_alone(
-    study: str, cutouts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    mixed = tmp_path / "mixed"
-    shutil.copytree(cutouts, mixed)
-    (mixed / "bird").rename(mixed / "lamp")
-    line = {"preset": "fs-static", "objects": str(mixed), "frames": 4}
-    assert blended(study, **line, review=True).objects == 2
-    assert "fs-static: 2 of these 4 objects are of its twelve classes" in capsys.readouterr().out
-    blended(study, **line)
-    blended(study, **line)  # nothing of it is called new
-    assert "holds objects that the set was not made of" not in capsys.readouterr().out
-    assert len(list((Path(study) / "objects").glob("*.png"))) == 2
-    (mixed / "horse").rename(mixed / "table")
-    with refused(says="takes objects of the classes aeroplane, bird"):
-        blended(study, **line, edition="2")
-
-
-def test_objects_of_classes_that_the_study_knows_are_no_anomalies(
-    study: str, cutouts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    mixed = tmp_path / "mixed"
-    shutil.copytree(cutouts, mixed)
-    (mixed / "bird").rename(mixed / "Car")
-    blended(study, objects=str(mixed))
-    assert "2 objects of 4 left out, of classes that the study knows: Car" in capsys.readouterr().out
-    with (labels_folder(Path(study), "fishyscapes-v2") / "manifest.csv").open(newline="") as file:
-        assert {row["class"] for row in csv.DictReader(file)} == {"horse"}
-    (mixed / "horse").rename(mixed / "person")
-    with refused(says=r"the study knows the classes of all 4 objects \(Car, person\), so that none is an anomaly"):
-        blended(study, objects=str(mixed), edition="2")
 
 
 def test_fog_lies_on_known_pixels_alone(study: str) -> None:
@@ -368,32 +178,6 @@ def test_foggy_sets_get_denser_and_take_depth_from_files(
     assert states(study)["stress"] == "stale"
     assert fs.stress.fog(study, depth=str(tmp_path / "depth"), beta=[0.02, 0.01], engine="local").changed == 2
     assert states(study)["stress"] == "done"
-
-
-def test_objects_are_reviewed_and_switched_off(study: str, cutouts: Path, tmp_path: Path) -> None:
-    reviewed = blended(study, objects=str(cutouts), review=True)
-    page = Path(reviewed.page).read_text()
-    assert reviewed.objects == 4
-    assert page.count('class="object"') == 4
-    assert "http" not in page.replace("http-equiv", "")
-    digests = [part.split('"')[0] for part in page.split('data-digest="')[1:]]
-    (tmp_path / "switched-off.csv").write_text("object\n" + "\n".join(digests[:3]) + "\n")
-    blended(study, objects=str(cutouts), blending=fs.Blending(smallest=20, without=str(tmp_path / "switched-off.csv")))
-    assert json.loads((Path(study) / "sets.json").read_text())["sets"]["fishyscapes-v2"]["parameters"]["objects"] == [digests[3]]
-    (tmp_path / "switched-off.csv").write_text("object\nnone\n")
-    assert "1 object of it is not among these" in refused_line(
-        "stress",
-        "blend",
-        study,
-        "--preset",
-        "fishyscapes-v1",
-        "--objects",
-        cutouts,
-        "--smallest",
-        "20",
-        "--without",
-        tmp_path / "switched-off.csv",
-    )
 
 
 def test_changed_labels_make_a_blended_set_stale_and_its_line_mends_it(study: str, corpus: made.Corpus, tmp_path: Path) -> None:
@@ -490,14 +274,6 @@ def test_a_line_that_was_killed_before_its_labels_were_made_is_not_called_done(
     assert len(maps_of(study, "fishyscapes-v2", ANOMALIES)) == 5
 
 
-def test_cut_outs_without_a_class_are_blended_too(study: str, tmp_path: Path) -> None:
-    image, mask = np.full((60, 60, 3), 200, np.uint8), np.zeros((60, 60), np.uint8)
-    mask[10:50, 10:50] = 1
-    made.write(tmp_path / "objects" / "images" / "thing.png", image)
-    made.write(tmp_path / "objects" / "masks" / "thing.png", mask)
-    assert blended(study, objects=str(tmp_path / "objects")).images == 5
-
-
 def test_a_sheet_shows_each_set_with_its_labels_and_where_objects_lie(study: str, capsys: pytest.CaptureFixture[str]) -> None:
     with refused(says="has no made sets"):
         fs.stress.sheet(study)
@@ -525,13 +301,3 @@ def test_a_sheet_shows_each_set_with_its_labels_and_where_objects_lie(study: str
     of_rows = {word for classes in re.findall(r'<section class="([^"]*)"', page) for word in classes.split()}
     assert len(of_rows) == 2  # one has many images
     assert not of_rows & hidden  # on a narrow screen
-
-
-def test_more_frames_are_more_images_and_those_that_were_there_stay(study: str) -> None:
-    blended(study, frames=3)
-    before = {image.id: (image.digest, image.shard) for image in rows(study, "fishyscapes-v2")}
-    found = blended(study, frames=12)
-    assert (found.images, found.new, found.changed) == (12, 9, 0)
-    after = {image.id: (image.digest, image.shard) for image in rows(study, "fishyscapes-v2")}
-    assert after.items() >= before.items()
-    assert len(maps_of(study, "fishyscapes-v2", ANOMALIES)) == 12

@@ -282,6 +282,11 @@ def test_measures_of_sets_accumulate_from_line_to_line(
     fs.collect(study, remove=["contrast-4/*"])
     assert [*measured(set_=["gaussian_noise-2"])] == ["gaussian_noise-2", "contrast-2", "labels.few"]
     assert "note: contrast-4, which was measured before, is left out" in capsys.readouterr().out
+    file = Path(study) / "measures-sets" / "measure.json"
+    for text in ('{"provenance": {"parts": [["a"]]}}', '{"provenance": {"parts": [[1, 2]]}}', '{"provenance": 7}', "{"):
+        file.write_text(text)
+        assert [*measured(set_=["contrast-2"])] == ["contrast-2"]
+        assert "measure.json cannot be read, so that what earlier lines measured is left out" in capsys.readouterr().out
 
 
 def test_labels_move_with_pixels_where_that_is_asked_for(study: str, corpus: made.Corpus) -> None:

@@ -15,6 +15,7 @@ from faultscape.stages.graph import nodes
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.tables.corpus import read_corpus
 from made import states
+from made_blends import squares
 from refusals import refused, refused_line
 
 
@@ -37,13 +38,7 @@ def study(labelled: Path, tmp_path: Path) -> str:
 
 @pytest.fixture(scope="module")
 def cutouts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("cutouts")
-    for k in range(4):
-        rgba = np.zeros((60, 60, 4), np.uint8)
-        rgba[10:50, 10:50, :3] = (200, 60 * k, 20)
-        rgba[10 + k : 50, 10:50, 3] = 255
-        made.write(folder / "horse" / f"{k}.png", rgba)
-    return folder
+    return squares(tmp_path_factory.mktemp("cutouts"), "horse")
 
 
 def corrupted(study: str, **more: Any) -> Any:

@@ -1,6 +1,6 @@
 """PNG files: label maps, whose pixel values are class ids, with the class colours as palette so that people see something; and pixels as they are.
 
-Conventions: ids up to 255 are 8-bit palette pictures, larger ones 16-bit grey. Reading takes whatever corpus.map_files reads (grey, palette, npy, class colours).
+Conventions: ids up to 255 are 8-bit palette pictures, larger ones 16-bit grey. Reading takes whatever `label_maps.read_map` reads (grey, palette, npy, class colours).
 """
 
 from __future__ import annotations

@@ -64,15 +64,22 @@ def measure_models(options: MeasureOptions) -> tuple[str, measure_document.Docum
 
 def _parts_before(out: Path) -> list[SetPart]:
     """Return the parts of the study that earlier lines measured into the same folder: results accumulate, as those of one edition after another."""
+    file = out / "measure.json"
     try:
-        held = read_object((out / "measure.json").read_bytes())
-    except (OSError, ValueError):
+        provenance = read_object(file.read_bytes()).get("provenance")
+        parts = provenance.get("parts", []) if isinstance(provenance, dict) else None
+        return [(_word(set_), _word(holdout)) for set_, holdout in cast("list[list[object]]", parts)]
+    except FileNotFoundError:
         return []
-    match held:
-        case {"provenance": {"parts": [*parts]}}:
-            return [(str(set_), str(holdout)) for set_, holdout in cast("list[list[str]]", parts)]
-        case _:
-            return []
+    except (OSError, ValueError, TypeError):
+        print(f"note: {file} cannot be read, so that what earlier lines measured is left out; name those sets again")
+        return []
+
+
+def _word(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected a name; got {value!r}")
+    return value
 
 
 def _refuse_idle_metrics(words: tuple[str, ...], sets: Sequence[DataSet]) -> None:
