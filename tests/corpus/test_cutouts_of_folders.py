@@ -199,6 +199,15 @@ def test_cutouts_of_the_class_mask_are_no_masks(tmp_path: Path) -> None:
     assert classes(read(tmp_path)) == [("dog", "", "anomaly"), ("mask", "", "anomaly")]
 
 
+def test_of_a_folder_above_images_and_masks_the_one_to_give_is_named(tmp_path: Path) -> None:
+    put(tmp_path / "horses" / "images" / "a.png", photo())
+    put(tmp_path / "horses" / "masks" / "a.png", square())
+    put(tmp_path / "bare" / "b.png", photo())
+    with refused(says=f"its folder horses holds images and masks: give {tmp_path}/horses$"):
+        read(tmp_path)
+    assert len(read(tmp_path / "horses").cutouts) == 1
+
+
 def test_the_horses_of_weizmann_are_27_objects(data: Path) -> None:
     place = data / "objects" / "weizmann_horses"
     found = read(place)

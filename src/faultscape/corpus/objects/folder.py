@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from faultscape.corpus.objects.coco_folder import coco_files, take_coco
-from faultscape.corpus.objects.file_tree import file_tree, is_image
+from faultscape.corpus.objects.file_tree import FileTree, file_tree, is_image
 from faultscape.corpus.objects.flat_forms import mask_folders, take_all_rgba, take_pairs, take_rgba, value_of_folder
 from faultscape.corpus.objects.harvest import Harvest
 from faultscape.corpus.objects.masks import take_mask
@@ -91,6 +91,10 @@ def read_cutouts(
     found = ObjectFolder(harvest.cutouts(), tuple(sorted(set(harvest.left_out))), "csv" if NAME in tree.files else kind)
     first = (reasons or found.left_out or (("", ""),))[0]
     if not found.cutouts:
+        if inner := _folder_of_pairs(tree):
+            raise CorpusError(
+                f"{place}: holds no object that can be used, but its folder {inner} holds images and masks: give {os.path.join(place, inner)}"
+            )
         why = f"; {first[0]}: {first[1]}" if first[0] else ""
         raise CorpusError(f"{place}: holds no object that can be used; expected {EXPECTED}{why[:200]}")
     say(f"{place}: {found!r}" + (f", the first: {first[0]}: {first[1]}" if found.left_out else ""))
@@ -112,6 +116,15 @@ def _take(harvest: Harvest) -> Kind:
         return "masks"
     take_all_rgba(harvest)
     return "rgba"
+
+
+def _folder_of_pairs(tree: FileTree) -> str:
+    """Return the first folder within a folder that holds images beside masks; '' where none does."""
+    for inner in sorted({name.partition("/")[0] for name in tree.files if "/" in name}):
+        files = tuple(name.removeprefix(f"{inner}/") for name in tree.files if name.startswith(f"{inner}/"))
+        if mask_folders(FileTree(tree.root / inner, files, ())):
+            return inner
+    return ""
 
 
 def _rest(harvest: Harvest) -> None:
