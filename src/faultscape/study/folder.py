@@ -96,10 +96,7 @@ def make_folder(path: Path) -> None:
 
 def cannot_write(path: Path, error: OSError) -> StudyError:
     """Return the one sentence for a file that cannot be written, with what cures it."""
-    nowhere = error.errno in (
-        errno.ENOENT,
-        errno.ENOTDIR,
-        errno.EEXIST,
-    )  # as under /proc, or where a file has the name: no space makes such a folder
+    # As under /proc, or where a file has the name: no space makes such a folder.
+    nowhere = error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EEXIST)
     cure = write_cure(error) or f"{'' if nowhere else 'free some space or '}choose a folder you may write to"
     return StudyError(f"cannot write {path}: {error.strerror or error}; {cure}, then run the same line again")
