@@ -22,7 +22,7 @@ def labels(scores: np.ndarray, size: tuple[int, int]) -> np.ndarray | None:
     >>> labels(np.array([[[0.0, 1.0]], [[0.9, 0.0]]], np.float32), (4, 1)).tolist()
     [[1, 1, 0, 0]]
     """
-    scores = _plain(scores)
+    scores = finite(scores)
     kind = np.uint8 if len(scores) <= 256 else np.uint16
     best, top = np.empty(scores.shape[1:], kind), np.empty(scores.shape[1:], np.float32)
     if not _kernels().largest(scores, best, top):
@@ -34,17 +34,18 @@ def labels(scores: np.ndarray, size: tuple[int, int]) -> np.ndarray | None:
     return out
 
 
-def enlarged(scores: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Return (C, H, W) float32, the scores at ``size`` (width, height).
+def enlarged(scores: np.ndarray, size: tuple[int, int], rows: slice = slice(None)) -> np.ndarray:
+    """Return (C, H, W) float32, the scores at ``size`` (width, height), or some ``rows`` of them.
 
     >>> enlarged(np.array([[[0.0, 1.0]]], np.float32), (4, 1)).tolist()
     [[[0.0, 0.25, 0.75, 1.0]]]
     """
-    scores = _plain(scores)
+    scores = finite(scores)
     if (scores.shape[2], scores.shape[1]) == tuple(size):
-        return scores
-    out = np.empty((len(scores), size[1], size[0]), np.float32)
-    _kernels().stretch(scores, *between(scores.shape[1], size[1]), *between(scores.shape[2], size[0]), out)
+        return scores[:, rows]
+    down = [values[rows] for values in between(scores.shape[1], size[1])]
+    out = np.empty((len(scores), len(down[0]), size[0]), np.float32)
+    _kernels().stretch(scores, *down, *between(scores.shape[2], size[0]), out)
     return out
 
 
@@ -75,7 +76,7 @@ def confidence(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = Fa
     >>> confidence(np.zeros((4, 1, 1), np.float32), (2, 1)).tolist()
     [[64, 64]]
     """
-    scores = _plain(scores)
+    scores = finite(scores)
     rows, columns = between(scores.shape[1], size[1]), between(scores.shape[2], size[0])
     out = np.empty((size[1], size[0]), np.uint8)
     strip = max(1, _AT_ONCE // max(1, len(scores) * size[0]))
@@ -122,7 +123,7 @@ def between(old: int, new: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return first, second, np.where(second > first, at - first, 0).astype(np.float32)
 
 
-def _plain(scores: np.ndarray) -> np.ndarray:
+def finite(scores: np.ndarray) -> np.ndarray:
     """Return scores as the kernels take them: float32, side by side, none infinite."""
     with np.errstate(all="ignore"):
         scores = np.ascontiguousarray(scores, np.float32)

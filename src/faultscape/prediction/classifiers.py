@@ -33,7 +33,7 @@ class Classifier(Inference):
         del target
         return super().prepare(middle(photo, self._crop), SIZE)
 
-    def finish(self, answer: Answer | str, target: Size) -> Output:
+    def finish(self, answer: Answer | str, target: Size, key: bytes = b"") -> Output:
         """Return the likeliest classes and how likely they are, and what else is kept."""
         del target
         if isinstance(answer, str):
@@ -45,7 +45,7 @@ class Classifier(Inference):
             return Output(
                 None, problem=f"{self.network.name}: gave a map of {wide} x {tall}; a classifier gives a picture one class"
             )
-        beside = super().finish(answer, (1, 1)).kept
+        beside = super().finish(answer, (1, 1), key).kept
         kept = {kind: arrays for kind, arrays in beside.items() if kind not in ("confidence", "probabilities")}
         if answer.scores is None and self.keep.probabilities is not None:
             return Output(None, problem=f"{self.network.name}: gives labels and no logits, so that probabilities cannot be kept")

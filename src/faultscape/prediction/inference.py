@@ -14,11 +14,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from faultscape.errors import ModelError, OptionError
+from faultscape.errors import FaultscapeError, ModelError, OptionError
 from faultscape.maps import winners
 from faultscape.maps.resize import nearest
+from faultscape.metrics.pixel_facts import PixelFacts, facts_of, facts_of_members
 from faultscape.prediction import windows
-from faultscape.prediction.keep import Arrays, Keep, folder_of
+from faultscape.prediction.keep import Arrays, Keep, doubts, folder_of, needs_members
 from faultscape.prediction.merge import Merged
 from faultscape.prediction.sources.network import Answer, Network, Size
 
@@ -58,6 +59,7 @@ class Output:
     kept: dict[str, Arrays] = field(default_factory=dict)
     problem: str = ""
     answer: bytes = b""  # of a classifier: the code of what it says
+    facts: PixelFacts | None = None  # where scorers were asked for
 
     @property
     def confidence(self) -> np.ndarray | None:
@@ -116,7 +118,8 @@ class Inference:
             parts = [(v, box) for v, view in enumerate(item.views) for box in self._windows(view)]
             sizes = [(view.shape[1], view.shape[2]) for view in item.views]
             layers = bool(self.keep.embeddings)
-            merged.append(Merged(self.network.name, parts, sizes, mirrored=self.way.flip, layers=layers))
+            apart = needs_members(self.keep)
+            merged.append(Merged(self.network.name, parts, sizes, mirrored=self.way.flip, layers=layers, apart=apart))
             for place, (v, box) in enumerate(parts):
                 cut.setdefault(item.views[v].shape if box is None else (3, *box[2:]), []).append((k, place))
         for jobs in cut.values():
@@ -129,8 +132,8 @@ class Inference:
         """How long the last `run` of this thread was within the network."""
         return self._spent.seconds
 
-    def finish(self, answer: Answer | str, target: Size) -> Output:
-        """Return labels and what is kept of an answer, at the wanted size; may run in any thread."""
+    def finish(self, answer: Answer | str, target: Size, key: bytes = b"") -> Output:
+        """Return labels and what is kept of an answer, at the wanted size; ``key`` stands for the image where chance has a part. May run in any thread."""
         if isinstance(answer, str):
             return Output(None, problem=answer)
         kept: dict[str, Arrays] = {folder_of(layer): (value.astype(np.float16),) for layer, value in answer.embeddings.items()}
@@ -142,6 +145,9 @@ class Inference:
             kept["confidence"] = (np.rint(np.clip(share, 0, 1) * 255).astype(np.uint8),)
         if answer.scores is None:
             assert answer.labels is not None
+            if self.keep.scorers:
+                lacking = "gives labels and no logits, from which scorers are made; leave --scorer out"
+                return Output(None, problem=f"{self.network.name}: {lacking}")
             return Output(nearest(answer.labels, target), kept)
         if not answer.scores.size:
             return Output(None, problem=f"{self.network.name}: gave scores of shape {answer.scores.shape}")
@@ -149,7 +155,23 @@ class Inference:
         if labels is None:
             return Output(None, problem=NAN)
         kept |= self.keep.arrays(answer.scores, target, marginal=self.network.marginal, without=kept)
-        return Output(labels, kept)
+        if not self.keep.scorers:
+            return Output(labels, kept)
+        facts = self._facts(answer, target)
+        try:
+            kept |= doubts(self.keep.scorers, facts, len(answer.scores), key)
+        except FaultscapeError as error:
+            return Output(None, problem=f"{self.network.name}: {error}")
+        return Output(labels, kept, facts=facts)
+
+    def _facts(self, answer: Answer, target: Size) -> PixelFacts:
+        """Return what the probabilities of each pixel say; of several views what the mean of their logits says, and how they differ."""
+        assert answer.scores is not None
+        facts = facts_of(answer.scores, target, marginal=self.network.marginal)
+        if not answer.members:
+            return facts
+        apart = facts_of_members(answer.members, target, marginal=self.network.marginal)
+        return replace(facts, expected=apart.expected, information=apart.information, predictive=apart.entropy)
 
     def _windows(self, view: np.ndarray) -> Sequence[windows.Window | None]:
         height, width = view.shape[1:]

@@ -1,7 +1,7 @@
 """KEPT: what can be kept of a model's answers beside its labels, and how large that gets.
 
-Conventions: words are ``confidence``, ``probabilities`` (or ``probabilities=K``, the K largest), ``logits`` and ``embedding=LAYER``. Confidence is uint8 (255 = 1) and
-probabilities float16, at the size of the labels; logits float32, at the size that the network gives them (after windows and views, if any); embeddings float16,
+Conventions: words are ``confidence``, ``probabilities`` (or ``probabilities=K``, the K largest), ``logits``, ``embedding=LAYER`` and, of --scorer, ``doubt=SCORER``. Confidence is uint8 (255 = 1),
+probabilities float16 and doubt float32, at the size of the labels; logits float32, at the size that the network gives them (after windows and views, if any); embeddings float16,
 in the layer's own shape. Of the K largest, classes are kept beside probabilities, the largest first.
 """
 
@@ -16,11 +16,15 @@ from typing import Any
 
 import numpy as np
 
+from faultscape import plug
 from faultscape.errors import OptionError, closest
 from faultscape.maps import winners
+from faultscape.metrics.pixel_facts import PixelFacts
+from faultscape.metrics.scorers import SCORERS, Scorer, missing, score_pixels, scorer_named
 from faultscape.prediction.sources.network import Size
 
 Arrays = tuple[np.ndarray, ...]
+DOUBT = "doubt-"  # begins the names of folders of doubt
 Asked = bool | int | tuple[str, ...] | None  # what Keep says of one kind; nothing is asked by False, None and ()
 
 
@@ -62,6 +66,11 @@ def _layer(value: str) -> tuple[str, ...]:
     return (value,)
 
 
+def _scorer(value: str) -> tuple[str, ...]:
+    scorer_named(value)
+    return (value,)
+
+
 def _layers(asked: Asked) -> tuple[str, ...]:
     return asked if isinstance(asked, tuple) else ()
 
@@ -100,6 +109,10 @@ KEPT: tuple[Kept, ...] = (
         "embedding", ("embedding=LAYER",), "float16, in the layer's own shape", "embeddings", _layer,
         lambda asked: [f"embedding={layer}" for layer in _layers(asked)], lambda asked: [folder_of(layer) for layer in _layers(asked)],
     ),
+    Kept(  # made of what the probabilities of a pixel say, all scorers at once
+        "doubt", (), "float32, at the size of the labels", "scorers", _scorer,
+        lambda asked: [f"doubt={word}" for word in _layers(asked)], lambda asked: [doubt_folder(word) for word in _layers(asked)],
+    ),
 )  # fmt: skip
 
 
@@ -111,6 +124,7 @@ class Keep:
     probabilities: int | None = None
     logits: bool = False
     embeddings: tuple[str, ...] = ()
+    scorers: tuple[str, ...] = ()
     answers: bool = field(default=False, repr=False)
 
     @property
@@ -138,7 +152,7 @@ def parse(words: Sequence[str]) -> Keep:
     """Return what these words ask for; OptionError names a word that is not known, or two that exclude each other.
 
     >>> parse(["probabilities=3"])
-    Keep(confidence=False, probabilities=3, logits=False, embeddings=())
+    Keep(confidence=False, probabilities=3, logits=False, embeddings=(), scorers=())
     """
     if "labels" in words and (other := next((word for word in words if word != "labels"), "")):
         raise OptionError(f"--keep labels is to keep nothing else, and --keep {other} to keep more; give one of them")
@@ -169,6 +183,47 @@ def folder_of(layer: str) -> str:
     """
     plain = re.sub(r"[^\w.+-]", "_", layer)[:60]
     return f"embedding-{plain}" + ("" if plain == layer else f"-{hashlib.sha256(layer.encode()).hexdigest()[:6]}")
+
+
+def doubt_folder(word: str) -> str:
+    """Return the name of the folder of a scorer's doubt; of a scorer of one's own it changes with its file.
+
+    >>> doubt_folder("max-logit")
+    'doubt-max-logit'
+    """
+    name, digest = word.rpartition(":")[2], plug.digest(word) if plug.is_own(word) else ""
+    return f"{DOUBT}{name}" + (f"-{digest[:6]}" if digest else "")
+
+
+def doubts(words: Sequence[str], facts: PixelFacts, classes: int, key: bytes) -> dict[str, Arrays]:
+    """Return {folder: (doubt (H, W),)} of scorers; OptionError where a network does not give what one of them needs."""
+    out: dict[str, Arrays] = {}
+    for word in words:
+        scorer = scorer_named(word)
+        if lacking := missing(scorer, facts):
+            raise OptionError(f"--scorer {scorer.name} needs {lacking}, which this model does not give; {_others(facts)}")
+        out[doubt_folder(word)] = (score_pixels(scorer, facts, classes=classes, key=key),)
+    return out
+
+
+def needs_members(keep: Keep) -> bool:
+    """Whether a scorer asks how the views of a picture, or the members of an ensemble, differ."""
+    return any(scorer_named(word).needs == "members" for word in keep.scorers)
+
+
+def scorers_of(words: Sequence[str]) -> dict[str, Scorer]:
+    """Return {folder: scorer} of the words of --scorer.
+
+    >>> scorers_of(["msp"])["doubt-msp"].title
+    'Max probability'
+    """
+    return {doubt_folder(word): scorer_named(word) for word in words}
+
+
+def _others(facts: PixelFacts) -> str:
+    """Return which scorers are to be had of a model, in words."""
+    there = [scorer.name for scorer in SCORERS if not missing(scorer, facts)]
+    return f"it has {', '.join(there[:-1])} and {there[-1]}"
 
 
 def told(kept: dict[str, Arrays], images: int, free: int, keep: Keep | None = None) -> list[str]:

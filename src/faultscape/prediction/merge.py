@@ -1,7 +1,7 @@
 """One answer of all windows and views of a picture, folded as they come, so that no more than a picture's own scores are held.
 
 Conventions: what is folded is folded in the order of the picture's parts, whichever comes first, since sums of floats depend on
-it. Views (flips, scales) are each brought to the size of the first view's scores, bilinearly, and averaged. What is averaged are
+it. Views that are wanted ``apart`` too are held until the end. Views (flips, scales) are each brought to the size of the first view's scores, bilinearly, and averaged. What is averaged are
 scores before any softmax.
 """
 
@@ -22,9 +22,10 @@ class Merged:
     """What comes of one picture: ``parts`` in their order, ``sizes`` the (height, width) of its views, of which every second is ``mirrored``."""
 
     def __init__(
-        self, name: str, parts: Sequence[Part], sizes: Sequence[tuple[int, int]], *, mirrored: bool, layers: bool
+        self, name: str, parts: Sequence[Part], sizes: Sequence[tuple[int, int]], *, mirrored: bool, layers: bool, apart: bool = False
     ) -> None:
         self._name, self.parts, self._sizes, self._mirrored, self._layers = name, parts, sizes, mirrored, layers
+        self._views: list[np.ndarray] | None = [] if apart else None
         self._waiting: dict[int, Answer] = {}
         self._next = 0
         self._overlap: Overlap | None = None
@@ -46,7 +47,7 @@ class Merged:
                 f"{self._name}: the scores of one picture do not fit into memory; --input-size WIDTHxHEIGHT shows it smaller"
             )
         if self._problems:
-            self._waiting, self._overlap, self._total = {}, None, None
+            self._waiting, self._overlap, self._total, self._views = {}, None, None, None
 
     def answer(self) -> Answer | str:
         """Return the answer of all parts, or what went wrong with the first of those that failed."""
@@ -56,7 +57,7 @@ class Merged:
             return self._waiting[0]
         assert self._total is not None
         self._total /= len(self._sizes)
-        return Answer(np.ascontiguousarray(self._total))
+        return Answer(np.ascontiguousarray(self._total), members=tuple(self._views or ()))
 
     @property
     def _whole(self) -> bool:
@@ -82,6 +83,8 @@ class Merged:
 
     def _add_view(self, view: int, scores: np.ndarray) -> None:
         scores = scores[..., ::-1] if self._mirrored and view % 2 else scores
+        if self._views is not None:
+            self._views.append(np.ascontiguousarray(scores))
         if self._total is None:
             self._total = np.array(scores)
         else:

@@ -20,6 +20,7 @@ from faultscape.classes.class_lists import allowed, table
 from faultscape.corpus.photos import read_photo
 from faultscape.errors import FaultscapeError, ImageError, ModelError
 from faultscape.maps import array_codes, runs
+from faultscape.metrics.scorers import NONE
 from faultscape.nouns import UNKNOWN
 from faultscape.prediction import bounds, devices, stamps, trials
 from faultscape.prediction.batches import Batch, Look, Row
@@ -37,7 +38,7 @@ from faultscape.study.settings import CLASSIFICATION, ModelOptions, Settings
 from faultscape.study.tables.corpus import Image
 
 OPTIONS = (
-    "size", "mean", "std", "layout", "multiple", "batch", "threads", "window", "stride", "flip", "scales", "precision", "unmapped", "keep", "revision", "crop",
+    "size", "mean", "std", "layout", "multiple", "batch", "threads", "window", "stride", "flip", "scales", "precision", "unmapped", "keep", "scorer", "offsets", "revision", "crop",
 )  # fmt: skip
 _AHEAD = 2  # batches that are loaded before the network is ready for them
 _TRIED_AT = (512, 512)  # where maps have their photos' sizes, the batch that memory takes is judged by this
@@ -122,11 +123,19 @@ def origin(source: Source, request: Request) -> Origin:
         if network.device.startswith("cuda") and "batch" not in options:
             options["batch"] = trials.fitting_batch(opened.inference, settings.working_size or _TRIED_AT)
         trials.count_channels(opened.inference, largest(request))  # the order of channels is no list of ids
+        if offsets := trials.offsets(opened.inference, options.get("offsets", {}), _first_shown(request), settings.working_size):
+            options["offsets"] = offsets
     held = request.held if "labels" in options else {}
     mapping = label_names.of_network(request.name, network, settings, request.labels, held, options.get("unmapped", ""))
     made = stamps.of_images(digest, settings, request.shards(), options, mapping)
     notes = (*network.notes, *([source.own_code.format(request.source)] if source.own_code else []))
     return Origin(options, mapping, made.stamps, keys=made.keys, notes=notes, digest=digest, opened=opened)
+
+
+def _first_shown(request: Request) -> Iterator[Image]:
+    """Yield the images that were collected in an order that no name decides."""
+    shown = (image for _, images in request.shards() for image in images if not image.parent)
+    yield from sorted(shown, key=lambda image: image.key)
 
 
 def largest(request: Request) -> tuple[int, int]:
@@ -144,7 +153,8 @@ def way_of(options: ModelOptions) -> Way:
 
 def keep_of(options: ModelOptions, task: str = "segmentation") -> Keep:
     """Return what is kept of a model, of its options."""
-    return replace(parse(options.get("keep", [])), answers=task == CLASSIFICATION)
+    scorers = tuple(word for word in options.get("scorer", []) if word != NONE)
+    return replace(parse(options.get("keep", [])), scorers=scorers, answers=task == CLASSIFICATION)
 
 
 def _batches(
@@ -183,7 +193,8 @@ def _batches(
         def rest() -> Batch:
             start, rows = time.perf_counter(), []
             for image, item, said, photo in zip(batch, prepared, found, photos, strict=True):
-                output = inference.finish(said, item.target) if isinstance(item, Prepared) else Output(None, problem=item)
+                key = image.key.encode()
+                output = inference.finish(said, item.target, key) if isinstance(item, Prepared) else Output(None, problem=item)
                 rows.append(replace(_row(image, output, inference.network.name, places, words, look), photo=photo))
             inference.warm = inference.warm or bool(good)
             return Batch(rows, (loading, model, time.perf_counter() - start), warm)

@@ -9,6 +9,7 @@ from typing import get_args
 
 from faultscape.choices import Unmapped
 from faultscape.errors import OptionError
+from faultscape.metrics.scorers import check_scorers
 from faultscape.prediction import keep as outputs
 from faultscape.prediction.devices import PRECISIONS
 from faultscape.prediction.inputs import size_of, wrong_colours, wrong_number
@@ -51,6 +52,7 @@ def check(options: ModelOptions) -> None:
         raise OptionError(f"precision {options['precision']!r} is not known; use {', '.join(PRECISIONS)}")
     if options.get("unmapped", UNMAPPED[0]) not in UNMAPPED:
         raise OptionError(f"--unmapped {options['unmapped']!r} is not known; use {', '.join(UNMAPPED)}")
+    check_scorers(options.get("scorer", []))
     keep = outputs.parse(options.get("keep", []))
     if keep.embeddings and any(options.get(key) for key in ("window", "flip", "scales")):
         raise OptionError("--keep embedding is for whole pictures: leave --window, --flip and --scales out")

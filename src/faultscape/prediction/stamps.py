@@ -20,7 +20,7 @@ from faultscape.study.settings import ModelOptions, Settings
 from faultscape.study.tables.corpus import Image
 from faultscape.study.tables.label_maps import photos_key
 
-_BESIDE = ("labels", "unmapped", "keep")  # options that change no label map
+_BESIDE = ("labels", "unmapped", "keep", "scorer", "offsets")  # options that change no label map
 _PIECE = 1 << 22  # bytes
 
 

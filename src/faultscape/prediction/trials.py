@@ -6,6 +6,7 @@ Conventions: it is shown empty photos of the size that the study's maps will hav
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,10 +14,12 @@ import numpy as np
 
 from faultscape.corpus.photos import read_photo
 from faultscape.errors import ImageError, ModelError
+from faultscape.metrics.scorers import offset_of, scorer_named
 from faultscape.prediction import keep
 from faultscape.prediction.inference import NAN, Inference
 from faultscape.prediction.source import Trial
 from faultscape.prediction.sources.network import Answer, Size
+from faultscape.study.tables.corpus import Image
 
 COARSEST = 32  # pixels of a side: no segmentation network sees in larger steps
 MOST = 64  # pictures at once that are tried
@@ -61,6 +64,23 @@ def count_channels(model: Inference, size: Size) -> None:
         if isinstance(answer, str):
             raise ModelError(answer)
         model.network.channels = None if answer.scores is None else len(answer.scores)
+
+
+def offsets(
+    model: Inference, held: Mapping[str, float], images: Iterable[Image], size: Size | None
+) -> dict[str, float]:
+    """Return {scorer: constant that it is counted from} of the scorers without ends, those that are ``held`` as they are, the others from the first image that can be read."""
+    out = dict(held)
+    wanted = [word for word in model.keep.scorers if scorer_named(word).most is None and word not in out]
+    for image in images if wanted else ():
+        with suppress(ImageError):
+            photo = read_photo(image)[0]
+            (output,) = model.predict([photo], [size or (image.width, image.height)])
+            if output.facts is None:  # its trial says what is wrong
+                break
+            out |= {word: offset_of(scorer_named(word), [output.kept[keep.doubt_folder(word)][0]]) for word in wanted}
+            break
+    return out
 
 
 def fitting_batch(model: Inference, size: Size) -> int:

@@ -60,6 +60,8 @@ class ModelOptions(TypedDict, total=False):
     crop: float
     unmapped: str
     keep: list[str]
+    scorer: list[str]
+    offsets: dict[str, float]  # of scorers without ends, recorded by the first run
     revision: str
     device: str
     task: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faultscape.arguments import Place, Renames, Source, needed_text, place_text
+from faultscape.arguments import Place, Renames, Source, needed_text, place_text, several
 from faultscape.choices import Unmapped
 from faultscape.errors import OptionError
 from faultscape.stages.predict.options import Hardware, PredictOptions, Shown
@@ -18,6 +18,7 @@ def predict(
     labels: Place | None = None,
     unmapped: Unmapped | None = None,
     keep: list[str] | None = None,
+    scorer: list[str] | None = None,
     measure: bool = False,
     truth: str | None = None,
     pattern: str | None = None,
@@ -53,6 +54,8 @@ def predict(
         void: classes of a network that the study does not have are void; without it they are an error that names them.
     keep
         What is kept beside labels: confidence, probabilities (or probabilities=K, the K largest), logits, embedding=LAYER. Repeat it for more; labels: nothing else.
+    scorer
+        How doubt of each pixel is scored: msp, entropy, margin, max-logit, energy, of several views or members also predictive-entropy, expected-entropy, mutual-information; random; or file.py:NAME. Kept as float32; with --measure counted instead. Repeat it for more; none: no doubt any more.
     measure
         Measure each map against a truth while it is made, with its confidence, which is not kept: `measure` finds it done.
     truth
@@ -73,8 +76,9 @@ def predict(
     from faultscape.stages.predict.models import predict_models
 
     kept: list[str] | None = [str(keep)] if isinstance(keep, str) else keep
+    scorers = None if scorer is None else list(several(scorer))
     options = PredictOptions(
-        needed_text(study, "study"), models, place_text(labels, "labels"), unmapped, kept, measure, truth, pattern, resize_maps, rename, remove, shown, hardware, engine, workers, shard
+        needed_text(study, "study"), models, place_text(labels, "labels"), unmapped, kept, scorers, measure, truth, pattern, resize_maps, rename, remove, shown, hardware, engine, workers, shard
     )  # fmt: skip
     if shard and (rename or remove):
         raise OptionError(

@@ -17,12 +17,16 @@ Size = tuple[int, int]  # (width, height)
 
 @dataclass(frozen=True)
 class Answer:
-    """What a network says of one prepared picture: ``scores`` (C, h, w) or ``labels`` (h, w), and what else it was asked for."""
+    """What a network says of one prepared picture: ``scores`` (C, h, w) or ``labels`` (h, w), and what else it was asked for.
+
+    ``members`` are scores of the same classes that are averaged as probabilities: of the views of a picture, beside the scores, or of the networks of an ensemble, which has none of its own.
+    """
 
     scores: np.ndarray | None = None
     labels: np.ndarray | None = None
     confidence: np.ndarray | None = None
     embeddings: dict[str, np.ndarray] = field(default_factory=dict)
+    members: tuple[np.ndarray, ...] = ()
 
 
 class Network(Protocol):

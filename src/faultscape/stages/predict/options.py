@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from faultscape import plug
 from faultscape.arguments import Renames, Source
 from faultscape.choices import Layout, Precision, Unmapped
 from faultscape.stages.given_options import refuse_empty
@@ -85,6 +86,7 @@ class PredictOptions:
     labels: str | None = None
     unmapped: Unmapped | None = None
     keep: list[str] | None = None
+    scorer: list[str] | None = None
     measure: bool = False
     truth: str | None = None
     pattern: str | None = None
@@ -110,5 +112,6 @@ class PredictOptions:
         """{name of study.toml: value} of what was said of how models see images, and of what is kept of them."""
         seen = {"size": self.shown.input_size} | {key: value for key, value in vars(self.shown).items() if key != "input_size"}
         ran = {key: value for key, value in vars(self.hardware).items() if key != "device"}
-        kept = {"unmapped": self.unmapped, "keep": self.keep, "resize_maps": self.resize_maps, "pattern": self.pattern}
+        scorer = None if self.scorer is None else [plug.absolute(word) for word in self.scorer]
+        kept = {"unmapped": self.unmapped, "keep": self.keep, "scorer": scorer, "resize_maps": self.resize_maps, "pattern": self.pattern}
         return cast("ModelOptions", {key: value for key, value in (seen | ran | kept).items() if value not in (None, [])})

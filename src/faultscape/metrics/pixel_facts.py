@@ -1,0 +1,94 @@
+"""What the probabilities of a pixel's classes say, without holding them: the one pass that labels of confidence and every scorer are made from.
+
+Conventions: scores are (C, h, w) float32 of any size, logits, or of a ``marginal`` network sums of class x mask. The order is one everywhere: bilinear to the wanted size (width, height), then
+softmax, of several members then their mean, and then the score; never a score that is resized. Facts are (H, W) float32. What is next to 0 is added up from what is small, so that no two
+pixels tie that the scores tell apart: ``others`` is 1 - winner, but not made of it.
+Source: S4 eq. 1 and 2; S3 (maximum softmax probability).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+
+from faultscape.maps.winners import between, enlarged, finite
+
+_AT_ONCE = 1 << 22  # interpolated scores of all members held at a time
+
+
+@dataclass(frozen=True, eq=False)
+class PixelFacts:
+    """What the probabilities of each pixel say, (H, W) float32 each.
+
+    ``winner`` is the largest probability, ``second`` the next, ``others`` the sum of all but the largest, ``entropy`` in nats
+    (S4 eq. 1). Of logits ``top`` is the largest and ``log_sum`` the logarithm of the sum of their exponentials; None of
+    what has none. Of several members ``labels`` is the class of the largest mean probability, ``predictive`` the entropy of the
+    mean, ``expected`` the mean of the members' entropies and ``information`` the mutual information, predictive - expected
+    (S4 eq. 2), made without a difference.
+    """
+
+    winner: np.ndarray
+    second: np.ndarray
+    others: np.ndarray
+    entropy: np.ndarray
+    top: np.ndarray | None = None
+    log_sum: np.ndarray | None = None
+    labels: np.ndarray | None = None
+    predictive: np.ndarray | None = None
+    expected: np.ndarray | None = None
+    information: np.ndarray | None = None
+
+
+def facts_of(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = False) -> PixelFacts:
+    """Return the facts of every pixel at ``size`` (width, height).
+
+    >>> facts = facts_of(np.log(np.array([[[0.7]], [[0.2]], [[0.1]]], np.float32)), (1, 1))
+    >>> float(facts.winner[0, 0].round(4)), float(facts.others[0, 0].round(4)), float(facts.entropy[0, 0].round(4))
+    (0.7, 0.3, 0.8018)
+    """
+    scores = finite(scores)
+    top, second, others, spread = np.empty((4, size[1], size[0]), np.float32)
+    rows, columns = between(scores.shape[1], size[1]), between(scores.shape[2], size[0])
+    _kernels().softmax_sums(scores, *rows, *columns, marginal, top, second, others, spread)
+    total, more = 1 + others, np.log1p(others)
+    held = None if marginal else top
+    return PixelFacts(
+        1 / total, second / total, others / total, more + spread / total, held, None if held is None else held + more
+    )
+
+
+def facts_of_members(members: Sequence[np.ndarray], size: tuple[int, int], *, marginal: Sequence[bool] | bool = False) -> PixelFacts:
+    """Return the facts of the mean of several members' probabilities, of their scores (C, h, w) of the same classes, at ``size`` (width, height).
+
+    >>> sure = np.log(np.array([[[0.9]], [[0.1]]], np.float32))
+    >>> facts = facts_of_members([sure, sure[::-1]], (1, 1))
+    >>> float(facts.entropy[0, 0].round(4)), float((facts.expected + facts.information)[0, 0].round(4))
+    (0.6931, 0.6931)
+    """
+    kinds = [bool(marginal)] * len(members) if isinstance(marginal, bool) else list(marginal)
+    held = [finite(scores) for scores in members]
+    classes, kernels = len(held[0]), _kernels()
+    out = np.empty((6, size[1], size[0]), np.float32)
+    labels = np.empty((size[1], size[0]), np.uint8 if classes <= 256 else np.uint16)
+    strip = max(1, _AT_ONCE // max(1, classes * len(held) * size[0]))
+    for y in range(0, size[1], strip):
+        rows = slice(y, min(y + strip, size[1]))
+        logs = np.stack([enlarged(scores, size, rows) for scores in held])
+        for member, of_marginal in zip(logs, kinds, strict=True):
+            kernels.log_softmax(member, of_marginal)
+        kernels.mean_sums(logs, labels[rows], *out[:, rows])
+    winner, second, others, entropy, expected, information = out
+    return PixelFacts(
+        winner, second, others, entropy, labels=labels, predictive=entropy, expected=expected, information=information
+    )
+
+
+def _kernels() -> ModuleType:
+    try:
+        from faultscape.metrics.kernels import softmax as compiled_softmax
+    except ImportError:
+        from faultscape.metrics.kernels import plain_softmax as compiled_softmax
+    return compiled_softmax

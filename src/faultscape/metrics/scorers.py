@@ -1,0 +1,167 @@
+"""SCORERS: every way to score the doubt of a pixel without training, each a complete entry; help, documents and tables are read off it.
+
+Conventions: a score is (H, W) float32, large = more anomalous. All are made of `PixelFacts`, so that the order is the same for all: logits, bilinear to the wanted size, softmax, of
+members their mean, score. To count scores by their value they are rounded once to float16 (`rounded`): a score between 0 and ``most`` by its logit, whose steps are even in relative doubt;
+one without ends as its difference to a constant of the model (its ``offset``). Rounding starts from the float32 that would be stored, so that scores counted at once and scores
+stored and counted later are the same counts.
+Source: S4 5.1, eq. 1 and 2; S3 3; Hendrycks and Gimpel 2017; Hendrycks et al. 2022 (max logit); Liu et al. 2020 (energy).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from faultscape import plug
+from faultscape.errors import MetricError, OptionError
+from faultscape.metrics.doubt import LOGIT_END
+from faultscape.metrics.pixel_facts import PixelFacts
+
+Needs = Literal["nothing", "probabilities", "logits", "members"]
+NONE = "none"  # the word for no scorer at all
+ORDER = "logits, bilinear to the working size, softmax, mean of members, score"
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A score of doubt: ``formula`` in the letters of the documentation, what it ``needs`` of a model, and ``compute``, (H, W) float32 of the facts.
+
+    ``most`` is the largest value that it can take of so many classes; without it the score has no ends. ``tells_errors``: whether
+    it may be asked which pixels are misclassified (S4, appendix A).
+    """
+
+    name: str
+    title: str
+    formula: str
+    compute: Callable[[PixelFacts], np.ndarray]
+    needs: Needs = "probabilities"
+    most: Callable[[int], float] | None = None
+    source: str = ""
+    tells_errors: bool = True
+
+    @property
+    def form(self) -> str:
+        """How a score is rounded before it is counted, in words."""
+        return "its value minus the model's offset" if self.most is None else "the logit of its share of the largest value"
+
+
+def _needed(values: np.ndarray | None) -> np.ndarray:
+    assert values is not None  # `missing` says what a model lacks before anything is computed
+    return values
+
+
+def _one(_classes: int) -> float:
+    return 1.0
+
+
+# fmt: off
+SCORERS: tuple[Scorer, ...] = (
+    Scorer(
+        "random", "Random", "u, even between 0 and 1, of the image's bytes and the pixel's place", lambda facts: np.full(facts.winner.shape, np.float32(0.5)), needs="nothing",
+        most=_one, source="S4 Table 1",
+    ),
+    Scorer("msp", "Max probability", "1 - max p", lambda facts: facts.others, most=_one, source="S3; S4 5.1; Hendrycks and Gimpel 2017"),
+    Scorer("entropy", "Entropy", "-sum p log p", lambda facts: facts.entropy, most=math.log, source="S4 eq. 1"),
+    Scorer("margin", "Margin", "1 - (p of the first - p of the second)", lambda facts: facts.others + facts.second, most=_one, source="Scheffer et al. 2001"),
+    Scorer("max-logit", "Max logit", "-max z", lambda facts: -_needed(facts.top), needs="logits", source="Hendrycks et al. 2022"),
+    Scorer("energy", "Energy", "-log sum exp z", lambda facts: -_needed(facts.log_sum), needs="logits", source="Liu et al. 2020"),
+    Scorer("predictive-entropy", "Predictive entropy", "H(mean p)", lambda facts: _needed(facts.predictive), needs="members", most=math.log, source="S4 eq. 1"),
+    Scorer("expected-entropy", "Expected entropy", "mean H(p)", lambda facts: _needed(facts.expected), needs="members", most=math.log, source="S4 eq. 2"),
+    Scorer("mutual-information", "Mutual information", "H(mean p) - mean H(p)", lambda facts: _needed(facts.information), needs="members", most=math.log, source="S4 eq. 2"),
+)
+# fmt: on
+
+
+def scorer_named(name: str) -> Scorer:
+    """Return the scorer of a name, or the one that ``file.py:NAME`` of a person's own holds; OptionError with the nearest name otherwise.
+
+    >>> scorer_named("msp").title
+    'Max probability'
+    """
+    return plug.find("scorer", name, {scorer.name: scorer for scorer in SCORERS}, of=Scorer)
+
+
+def missing(scorer: Scorer, facts: PixelFacts) -> str:
+    """Return what a scorer needs that these facts do not have, in words; '' where it has all.
+
+    >>> one = np.ones((1, 1), np.float32)
+    >>> missing(scorer_named("energy"), PixelFacts(one, one, one, one))
+    'logits'
+    """
+    if scorer.needs == "logits" and facts.log_sum is None:
+        return "logits"
+    return "several members (an ensemble, --flip or --scales)" if scorer.needs == "members" and facts.information is None else ""
+
+
+def score_pixels(scorer: Scorer, facts: PixelFacts, *, classes: int = 0, key: bytes = b"") -> np.ndarray:
+    """Return the (H, W) float32 score; `random` follows from ``key``, which stands for the image. MetricError for a scorer of one's own that gives anything else.
+
+    >>> from faultscape.metrics.pixel_facts import facts_of
+    >>> facts = facts_of(np.log(np.array([[[0.7]], [[0.2]], [[0.1]]], np.float32)), (1, 1))
+    >>> float(score_pixels(scorer_named("margin"), facts).round(4)[0, 0])
+    0.5
+    """
+    if scorer.needs == "nothing":
+        return random_scores(facts.winner.shape, key)
+    score = np.asarray(scorer.compute(facts))
+    if score.shape != facts.winner.shape or score.dtype.kind != "f":
+        raise MetricError(
+            f"scorer {scorer.name}: gave {score.dtype} of shape {score.shape}; expected floats of shape {facts.winner.shape}"
+        )
+    most = np.inf if scorer.most is None or not classes else scorer.most(classes)
+    return np.minimum(score, np.float32(most)).astype(np.float32, copy=False)  # the last digits of a sum may pass its end
+
+
+def random_scores(shape: tuple[int, int], key: bytes) -> np.ndarray:
+    """Return (H, W) float32 scores, even between 0 and 1, that follow from a key of the image alone.
+
+    >>> bool((random_scores((2, 2), b"a") == random_scores((2, 2), b"a")).all())
+    True
+    """
+    seed = int.from_bytes(key[:16].ljust(16, b"\0"), "little")
+    return np.random.Generator(np.random.Philox(seed)).random(shape, np.float32)
+
+
+def rounded(scorer: Scorer, score: np.ndarray, classes: int, offset: float = 0.0) -> np.ndarray:
+    """Return a float32 score as float16, in the order of the score: what histograms count. 0 and the largest value become -2048 and 2048.
+
+    >>> rounded(scorer_named("msp"), np.array([0.5, 0.0], np.float32), 2).tolist()
+    [0.0, -2048.0]
+    >>> rounded(scorer_named("energy"), np.array([-12.5], np.float32), 2, offset=-10.0).tolist()
+    [-2.5]
+    """
+    values = score.astype(np.float64)
+    if scorer.most is None:
+        limit = float(np.finfo(np.float16).max)
+        return np.clip(values - offset, -limit, limit).astype(np.float16)
+    share = np.clip(values / scorer.most(classes), 0, 1)
+    with np.errstate(divide="ignore"):
+        logit = np.log(share) - np.log1p(-share)
+    return np.clip(logit, -LOGIT_END, LOGIT_END).astype(np.float16)
+
+
+def offset_of(scorer: Scorer, scores: Sequence[np.ndarray]) -> float:
+    """Return the constant that a score without ends is counted from: the median of some of a model's scores, in whole steps of 1/8, so that it is short to write; 0 of others.
+
+    >>> offset_of(scorer_named("energy"), [np.array([-9.9, -10.1, -10.3], np.float32)])
+    -10.125
+    """
+    if scorer.most is not None:
+        return 0.0
+    return float(np.round(np.median(np.concatenate([score.ravel() for score in scores])) * 8) / 8)
+
+
+def check_scorers(words: Sequence[str]) -> None:
+    """OptionError for a scorer that there is not, or that is named twice; ``none`` stands alone."""
+    for word in words:
+        if word != NONE:
+            scorer_named(word)
+    if NONE in words and len(words) > 1:
+        raise OptionError(f"--scorer {NONE} is to score nothing; give it alone")
+    if len(set(words)) < len(words):
+        twice = next(word for word in words if list(words).count(word) > 1)
+        raise OptionError(f"--scorer {twice} is given twice")
