@@ -18,7 +18,7 @@ from faultscape.errors import ModelError, StudyError
 from faultscape.prediction import networks
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.source import Opening, OpenModel, Source
-from faultscape.prediction.sources import folder, functions, hub, onnx_files, own, programs, table_answers, tables
+from faultscape.prediction.sources import ensembles, folder, functions, hub, onnx_files, own, programs, table_answers, tables
 from faultscape.prediction.sources.network import Network
 from faultscape.prediction.stamps import digest_of_place
 from faultscape.study.settings import CLASSIFICATION, ModelOptions, Settings
@@ -74,6 +74,11 @@ SOURCES: tuple[Source, ...] = (
     _network(
         "hub", "hf:OWNER/MODEL", networks.load_hub, hub.recognised, check=_nothing, kept_as=str, there=_always, digest=hub.digest,
         revision=hub.revision_of,
+    ),
+    Source(
+        "ensemble", "ensemble", "ensemble:MODEL,MODEL,...", partial(ensembles.open_ensemble, kind_named=lambda name: kind_named(name)),
+        ensembles.recognised, check=ensembles.check, there=_always, digest=ensembles.digest,
+        origin=partial(ensembles.origin, kind_named=lambda name: kind_named(name)), options=ensembles.OPTIONS, tasks=("segmentation",),
     ),
     Source(
         "program", "program", "exec:COMMAND", programs.OpenProgram, programs.recognised, check=programs.check, there=_always,

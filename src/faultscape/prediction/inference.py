@@ -86,6 +86,11 @@ class Inference:
         if keep.embeddings and not self.way.plain:
             raise OptionError("--keep embedding is for whole pictures: leave --window, --flip and --scales out")
 
+    @property
+    def batch(self) -> int:
+        """How many photos are shown at once."""
+        return self.network.batch
+
     def predict(self, photos: Sequence[np.ndarray], sizes: Sequence[Size] | None = None) -> list[Output]:
         """Return one Output a photo (H, W, 3) uint8, its labels at its (width, height), by default the photo's own."""
         sizes = sizes or [(photo.shape[1], photo.shape[0]) for photo in photos]

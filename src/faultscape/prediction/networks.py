@@ -60,7 +60,7 @@ class OpenNetwork(OpenModel):
     def batch_size(self, images: int) -> int:
         """Return how many pictures the network gets at once."""
         del images
-        return self.inference.network.batch
+        return self.inference.batch
 
     def batches(self, batches: Iterable[Sequence[Image]], part: Part) -> Iterator[Batch]:
         """Yield the results, in order; up to ``part.lanes`` batches run at once, each as if it were alone."""

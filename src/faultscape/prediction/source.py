@@ -108,6 +108,7 @@ class Origin:
     source: str = ""
     digest: str = ""
     opened: OpenModel | None = None
+    runtime: Literal["", "onnx", "torch"] = ""  # of a model of several networks
 
 
 def _of_rules(source: Source, request: Request) -> Origin:

@@ -268,6 +268,10 @@ def change_models(root: Path, names: dict[str, str]) -> None:
     path = root / "study.toml"
     document = tomlkit.parse(path.read_text(encoding="utf-8"))
     _arrange(document, names)
+    for about in document["models"].values():
+        if about["kind"] == "ensemble":  # which names its members
+            kind, _, members = about["source"].partition(":")
+            about["source"] = f"{kind}:{','.join(names.get(member, member) for member in members.split(','))}"
     put(path, tomlkit.dumps(document).encode())
 
 

@@ -75,6 +75,10 @@ def _check(root: Path, settings: Settings, renamed: Mapping[str, str], removed: 
             name in removed and (_folders(root, name) or logs.failures_of_model(root, name))
         ):  # what is left of one taken out of study.toml by hand, or never taken in
             raise ModelError(f"the study has no model {name!r}; {words}.{closest(name, known)}")
+    for ensemble, about in settings.models.items():
+        members = about.source.partition(":")[2].split(",") if about.kind == "ensemble" else ()
+        if ensemble not in removed and (member := next((name for name in members if name in removed), None)):
+            raise ModelError(f"{member} is a member of {ensemble}; remove that too, or first")
     for old, new in renamed.items():
         check_name(new)
         refuse_twin(new, [name for name in known if name != old and name not in removed])

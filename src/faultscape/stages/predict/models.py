@@ -192,10 +192,10 @@ def _run(
                 items=sum(job.images for job in jobs), engine=engine, mine=mine, group=lambda job: job.name, together=set(takeover.waiting), **how,
             )  # fmt: skip
 
-    jobs = [(planned.source, job) for planned in plans.values() for job in planned.jobs if mine.has(job.number)]
-    run([job for source, job in jobs if source.here], "local")
-    away = [job for source, job in jobs if not source.here]
-    runtimes = {source.runtime for source, _ in jobs} - {""}
+    jobs = [(planned, job) for planned in plans.values() for job in planned.jobs if mine.has(job.number)]
+    run([job for planned, job in jobs if planned.source.here], "local")
+    away = [job for planned, job in jobs if not planned.source.here]
+    runtimes = {planned.runtime for planned, _ in jobs} - {""}
     gpus = max((devices.count(runtime) for runtime in runtimes), default=0) if options.device != "cpu" else 0
     workers, cores = options.workers or gpus or None, engines.cores()
     at_once = {"local": 1, "processes": min(workers or cores, max(1, len(away)))}.get(options.engine, cores)

@@ -40,6 +40,7 @@ class Plan:
     stamps: dict[int, str]
     jobs: list[Job]
     replaces: bool
+    runtime: str = ""
 
 
 def refuse_truths(root: Path, names: Iterable[str]) -> None:
@@ -103,7 +104,7 @@ def plan(root: Path, settings: Settings, name: str, place: str, options: Predict
         )
         for s in todo
     ]
-    return Plan(model, source, origin.stamps, jobs, bool(stale))
+    return Plan(model, source, origin.stamps, jobs, bool(stale), source.runtime or origin.runtime)
 
 
 def _request(root: Path, settings: Settings, name: str, place: str, source: Source, options: PredictOptions) -> Request:
@@ -113,6 +114,10 @@ def _request(root: Path, settings: Settings, name: str, place: str, source: Sour
         if lost := ", ".join(_option(key) for key in before.options if key not in _RECORDED):
             print(f"{name}: source changed; options set for the old source were dropped: {lost}")
         before = None
+    if options.scorer and "scorer" not in source.options:
+        raise ModelError(
+            f"{name}={place}: --scorer makes doubt of a network's logits, and this is a {source.called}; name the network, or leave --scorer out"
+        )
     if idle := [key for key in options.of_models if key not in source.options]:
         print(f"note: {name}: {', '.join(map(_option, idle))} changes nothing for a {source.called}")
     labels = {"labels": "given"} if options.labels else {}

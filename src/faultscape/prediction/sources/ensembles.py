@@ -1,0 +1,204 @@
+"""A model that is several networks of the study: the mean of their probabilities, and how they differ.
+
+Conventions: ``ensemble:MODEL,MODEL,...``. Each member sees images as it was told in its own right; all have the same classes in the same channels. They run image by image, one member after
+another, so that no more is held than the members' scores of one image. Labels are the classes of the largest mean probability.
+Source: S4 eq. 1 and 2; Lakshminarayanan et al. 2017.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from faultscape.errors import ModelError, OptionError
+from faultscape.maps import winners
+from faultscape.metrics.pixel_facts import PixelFacts, facts_of_members
+from faultscape.prediction import bounds, devices, networks, stamps
+from faultscape.prediction.inference import NAN, Inference, Output, Prepared
+from faultscape.prediction.keep import Arrays, Keep, doubts
+from faultscape.prediction.source import Opening, Origin, Request, Source
+from faultscape.prediction.sources.network import Answer, Size
+from faultscape.study.parts import key_of
+from faultscape.study.settings import ModelOptions, ModelSettings, Settings
+
+PREFIX = "ensemble:"
+OPTIONS = ("threads", "keep", "scorer")
+_BESIDE = ("keep", "scorer", "offsets", "unmapped", "labels")  # a member's options that change nothing of an ensemble
+KindNamed = Callable[[str], Source]
+
+
+@dataclass(frozen=True)
+class PreparedForAll(Prepared):
+    """A photo as each member wants it."""
+
+    of: tuple[Prepared, ...] = ()
+
+
+def recognised(source: str, task: str) -> bool:
+    """Whether a SOURCE is an ensemble.
+
+    >>> recognised("ensemble:a,b", "segmentation")
+    True
+    """
+    del task
+    return source.startswith(PREFIX)
+
+
+def names_of(source: str) -> list[str]:
+    """Return the names of the members.
+
+    >>> names_of("ensemble:a,b")
+    ['a', 'b']
+    """
+    return source.removeprefix(PREFIX).split(",")
+
+
+def check(name: str, source: str) -> None:
+    """ModelError for fewer than two members, or one that is named twice or is the ensemble itself."""
+    members = names_of(source)
+    if len(members) < 2 or not all(members):
+        raise ModelError(f"{name}={source}: an ensemble has two members or more, models of the study; write {name}={PREFIX}a,b,c")
+    if twice := next((member for member in members if members.count(member) > 1), None):
+        raise ModelError(f"{name}={source}: {twice!r} is named twice; name each member once")
+    if name in members:
+        raise ModelError(f"{name}={source}: an ensemble is no member of itself; give it another name")
+
+
+def digest(source: str, options: ModelOptions) -> str:
+    """Return a digest of the members' names alone: what they are, the study says (`origin`)."""
+    del options
+    return key_of(source)
+
+
+def origin(source: Source, request: Request, *, kind_named: KindNamed) -> Origin:
+    """Return what an ensemble's answers follow from: its members' networks and how they are shown images."""
+    del source
+    members = _members(request.name, request.source, request.settings)
+    for name, member in members.items():
+        if kind_named(member.kind).load is None:
+            raise ModelError(
+                f"{request.name}={request.source}: {name} is a {kind_named(member.kind).called}; an ensemble runs the networks of its members"
+            )
+    labels = {name: member.labels for name, member in members.items()}
+    first = next(iter(labels))
+    if other := next((name for name in labels if labels[name] != labels[first]), None):
+        raise ModelError(
+            f"{request.name}={request.source}: {first} and {other} have other labels in their channels; an ensemble takes members whose --labels agree"
+        )
+    options = cast("ModelOptions", {"threads": 1, **request.options})
+    runtime = "torch" if any(kind_named(member.kind).runtime == "torch" for member in members.values()) else "onnx"
+    held = _digest(members, kind_named)
+    made = stamps.of_images(held, request.settings, request.shards(), options, labels[first])
+    return Origin(options, labels[first], made.stamps, keys=made.keys, digest=held, runtime=runtime)
+
+
+def open_ensemble(opening: Opening, settings: Settings, *, kind_named: KindNamed) -> networks.OpenNetwork:
+    """Open every member on this worker's device; ModelError where one is another than when the run began."""
+    members = _members(opening.source, opening.source, settings)
+    if _digest(members, kind_named) != opening.digest:
+        raise ModelError(f"{opening.source}: a member changed while this line ran; run the same line again")
+    opened = []
+    for member in members.values():
+        kind = kind_named(member.kind)
+        assert kind.load is not None
+        told = cast("ModelOptions", {key: value for key, value in member.options.items() if key not in _BESIDE})
+        with bounds.bounded(when=kind.runtime == "onnx" and devices.pick(opening.device, kind.runtime) == "cpu"):
+            one = networks.inference(
+                member.source, {**told, "device": opening.device, "task": settings.task}, load=kind.load, runtime=kind.runtime
+            )
+        opened.append(one)
+    keep = networks.keep_of(opening.options, settings.task)
+    threads = int(opening.options.get("threads", 1))
+    return networks.OpenNetwork(Ensemble(opening.source, opened, keep), settings, opening.labels, threads)
+
+
+class Ensemble(Inference):
+    """Several networks, shown images in their own ways, whose probabilities are averaged."""
+
+    def __init__(self, name: str, members: Sequence[Inference], keep: Keep) -> None:
+        if keep.embeddings or keep.logits:
+            what = "embedding" if keep.embeddings else "logits"
+            raise OptionError(f"--keep {what} is for one network; an ensemble averages probabilities")
+        super().__init__(members[0].network, members[0].way, keep)
+        self.name, self.members = name, tuple(members)
+
+    @property
+    def batch(self) -> int:
+        """One image at a time."""
+        return 1
+
+    def prepare(self, photo: np.ndarray, target: Size) -> PreparedForAll:
+        """Return a photo's inputs of every member."""
+        of = tuple(member.prepare(photo, target) for member in self.members)
+        return PreparedForAll(of[0].views, target, of)
+
+    def run(self, prepared: Sequence[Prepared]) -> list[Answer | str]:
+        """Return the members' scores of each photo, or in words what went wrong with it."""
+        start, answers = time.perf_counter(), []
+        for item in prepared:
+            assert isinstance(item, PreparedForAll)
+            answers.append(self._together_of([member.run([one])[0] for member, one in zip(self.members, item.of, strict=True)]))
+        self._spent.seconds = time.perf_counter() - start
+        return answers
+
+    def finish(self, answer: Answer | str, target: Size, key: bytes = b"") -> Output:
+        """Return labels and what is kept of the mean of the members' probabilities."""
+        if isinstance(answer, str):
+            return Output(None, problem=answer)
+        if any(np.isnan(scores).any() for scores in answer.members):
+            return Output(None, problem=NAN)
+        facts = facts_of_members(answer.members, target, marginal=[member.network.marginal for member in self.members])
+        assert facts.labels is not None
+        try:
+            kept = doubts(self.keep.scorers, facts, len(answer.members[0]), key) | self._kept(answer, facts, target)
+        except OptionError as error:
+            return Output(None, problem=f"{self.name}: {error}")
+        return Output(facts.labels, kept, facts=facts if self.keep.scorers else None)
+
+    def _kept(self, answer: Answer, facts: PixelFacts, target: Size) -> dict[str, Arrays]:
+        kept: dict[str, Arrays] = {}
+        if self.keep.confidence:
+            kept["confidence"] = (np.rint(facts.winner * 255).astype(np.uint8),)
+        if self.keep.probabilities is not None:
+            total: Any = 0
+            for member, scores in zip(self.members, answer.members, strict=True):
+                total = total + winners.probabilities(scores, target, marginal=member.network.marginal)
+            shares = total / np.float32(len(self.members))
+            few = self.keep.probabilities
+            values, *classes = winners.leading(shares, few) if few else (shares,)
+            kept["probabilities"] = (values.astype(np.float16), *classes)
+        return kept
+
+    def _together_of(self, answers: Sequence[Answer | str]) -> Answer | str:
+        if wrong := next((answer for answer in answers if isinstance(answer, str)), None):
+            return wrong
+        scores = [answer.scores for answer in answers if isinstance(answer, Answer)]
+        if silent := next((m for m, held in zip(self.members, scores, strict=True) if held is None), None):
+            return f"{silent.network.name}: gives labels and no logits; an ensemble averages probabilities"
+        held = tuple(of for of in scores if of is not None)
+        if len({len(of) for of in held}) > 1:
+            return f"{self.name}: its members have {', '.join(str(len(of)) for of in held)} channels; an ensemble takes members of as many"
+        return Answer(members=held)
+
+
+def _members(name: str, source: str, settings: Settings) -> dict[str, ModelSettings]:
+    """Return the members of an ensemble as the study has them; ModelError for one that it does not have."""
+    words = names_of(source)
+    if unknown := next((word for word in words if word not in settings.models), None):
+        known = ", ".join(settings.models) or "none"
+        raise ModelError(f"{name}: the study has no model {unknown!r}, which is to be a member; it has {known}")
+    return {word: settings.models[word] for word in words}
+
+
+def _digest(members: dict[str, ModelSettings], kind_named: KindNamed) -> str:
+    """Return a digest of the members' networks and of how they are shown images."""
+    about = []
+    for member in members.values():
+        kind = kind_named(member.kind)
+        told = {key: value for key, value in member.options.items() if key not in _BESIDE}
+        about.append([kind.digest(member.source, member.options), told])
+    return key_of(about)
