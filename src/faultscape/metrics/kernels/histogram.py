@@ -14,3 +14,12 @@ def count_bits(bits, labels, counts):  # noqa: ANN001, ANN201
         label = labels[i]
         if label < 2:
             counts[np.int64(label) + 2 * (i & 1), np.int64(bits[i])] += np.uint32(1)
+
+
+@jit
+def count_in_groups(bits, groups, counts):  # noqa: ANN001, ANN201
+    """Add the pixels of groups 0, 1 and 2 to counts (3, 65536)."""
+    for i in range(bits.size):
+        group = np.int64(groups[i])
+        if group < 3:
+            counts[group, np.int64(bits[i])] += np.uint32(1)

@@ -1,0 +1,229 @@
+"""The pixels of one image at each float16 score, by what they are: right, wrong, known, or part of an anomalous object. All that a card says of a score follows from these counts.
+
+Conventions: a *place* is the rank of a float16 among all 65,536 (`histogram.VALUES`). Groups are 0 right and 1 wrong (known pixels whose class is known), 2 known pixels without a class, 3 + k the
+pixels of the k-th anomalous object, 65535 void. ``coarse`` keeps one place of 16 (4,096 in all), where nothing but right and wrong is asked. Counts are exact, so that they add up in any order.
+Source: own; S4 5 for what is asked.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import zstandard
+
+from faultscape.errors import LabelMapError, MetricError
+from faultscape.maps.regions import number
+from faultscape.metrics.scores.bootstrap import SparseHistogram
+from faultscape.metrics.scores.histogram import KEYS, SIZE, VALUES
+
+RIGHT, WRONG, KNOWN, OBJECTS, VOID_GROUP = 0, 1, 2, 3, 65535
+_COARSE = 16
+_FINITE = slice(0x0400, 0xFC00)  # places of finite values
+_HEAD = struct.Struct("<2sHH")  # magic, rows, objects
+_MAGIC = b"GC"
+_MOST = 1 << 28
+_ZERO = 0x8000
+
+
+@dataclass(frozen=True, eq=False)
+class Objects:
+    """The anomalous objects of an image: their numbers of pixels and their centres, as shares of height (0 top) and width, (O,) each."""
+
+    pixels: np.ndarray
+    down: np.ndarray
+    right: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedCounts:
+    """Of one image and scorer: (places, counts) of each group, right, wrong, known and each object, ascending, and the objects."""
+
+    rows: tuple[tuple[np.ndarray, np.ndarray], ...]
+    objects: Objects
+
+    @property
+    def anomalous(self) -> tuple[np.ndarray, np.ndarray]:
+        """The counts of all objects together."""
+        return added(self.rows[OBJECTS:])
+
+
+def group_pixels(anomaly: np.ndarray | None, wrong: np.ndarray | None, void: int = 255) -> tuple[np.ndarray, Objects]:
+    """Return the (H, W) uint16 groups of pixels and the objects, of ``anomaly`` (0, 1, void) and ``wrong`` (0 right, 1 wrong, void: no class is known), of which one may be None.
+
+    Without labels of anomaly a pixel counts where its class is known. Objects hang together by sides and corners.
+
+    >>> groups, objects = group_pixels(np.array([[0, 1, 255]]), np.array([[1, 255, 0]]))
+    >>> groups.tolist(), objects.pixels.tolist()
+    ([[1, 3, 65535]], [1])
+    """
+    if anomaly is None:
+        assert wrong is not None
+        groups = np.where(wrong == void, VOID_GROUP, wrong).astype(np.uint16)
+        return groups, _NO_OBJECTS
+    anomaly = np.asarray(anomaly)
+    groups = np.full(anomaly.shape, VOID_GROUP, np.uint16)
+    known = anomaly == 0
+    groups[known] = KNOWN if wrong is None else np.where(wrong[known] == void, KNOWN, wrong[known])
+    if not (anomaly == 1).any():
+        return groups, _NO_OBJECTS
+    numbers, _, areas = number((anomaly == 1).astype(np.uint8), connectivity=8, none=0)
+    if len(areas) >= VOID_GROUP - OBJECTS:
+        raise MetricError(f"{len(areas)} anomalous objects in one image; expected fewer than {VOID_GROUP - OBJECTS}")
+    inside = numbers >= 0
+    groups[inside] = numbers[inside] + OBJECTS
+    rows, columns = np.nonzero(inside)
+    of, height, width = numbers[inside], *anomaly.shape
+    down = np.bincount(of, rows + 0.5, len(areas)) / areas / height
+    right = np.bincount(of, columns + 0.5, len(areas)) / areas / width
+    return groups, Objects(areas.astype(np.int64), down, right)
+
+
+def count_groups(score: np.ndarray, groups: np.ndarray, objects: Objects, *, coarse: bool = False, where: str = "") -> GroupedCounts:
+    """Return the counts of a float16 score (H, W) in the groups of `group_pixels`; MetricError for NaN or infinite scores of pixels that count.
+
+    >>> groups, objects = group_pixels(None, np.array([[0, 1, 255]]))
+    >>> counts = count_groups(np.array([[0.0, 1.0, np.nan]], np.float16), groups, objects)
+    >>> [(VALUES[places].tolist(), of.tolist()) for places, of in counts.rows]
+    [([0.0], [1]), ([1.0], [1]), ([], [])]
+    """
+    bits, of = np.ascontiguousarray(score).view(np.uint16).ravel(), np.ascontiguousarray(groups).ravel()
+    dense = np.zeros((3, SIZE), np.uint32)
+    if (kernels := _kernels()) is not None:
+        kernels.count_in_groups(bits, of, dense)
+    else:
+        for group in range(3):
+            dense[group] = np.bincount(bits[of == group], minlength=SIZE)
+    rows = [_row(counts[KEYS], coarse, where) for counts in dense]
+    if len(objects.pixels):
+        inside = (of >= OBJECTS) & (of != VOID_GROUP)
+        place_of = np.empty(SIZE, np.int64)
+        place_of[KEYS] = np.arange(SIZE)
+        both = (of[inside].astype(np.int64) - OBJECTS) * SIZE + place_of[bits[inside]]
+        there, counts = np.unique(both, return_counts=True)
+        ends = np.searchsorted(there, np.arange(len(objects.pixels) + 1) * SIZE)
+        for low, high in zip(ends, ends[1:], strict=False):
+            counted = np.zeros(SIZE, np.uint32)
+            counted[there[low:high] % SIZE] = counts[low:high]
+            rows.append(_row(counted, coarse, where))
+    return GroupedCounts(tuple(rows), objects)
+
+
+def added(rows: Iterable[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the (places, counts) of several groups together.
+
+    >>> [values.tolist() for values in added([(np.array([1, 3]), np.array([5, 1])), (np.array([3]), np.array([2]))])]
+    [[1, 3], [5, 3]]
+    """
+    held = list(rows)
+    if len(held) == 1:
+        return held[0]
+    places = np.concatenate([np.zeros(0, np.int64), *(places for places, _ in held)])
+    counts = np.concatenate([np.zeros(0, np.int64), *(counts for _, counts in held)])
+    there, at = np.unique(places, return_inverse=True)
+    return there, np.bincount(at, counts, len(there)).astype(np.int64)
+
+
+def of_anomaly(counts: GroupedCounts) -> SparseHistogram:
+    """Return the histogram that asks which pixels are anomalous: known pixels, right or wrong, against those of all objects."""
+    return _against(added(counts.rows[:OBJECTS]), counts.anomalous)
+
+
+def of_errors(counts: GroupedCounts) -> SparseHistogram:
+    """Return the histogram that asks which known pixels are wrong: the right ones against the wrong ones."""
+    return _against(counts.rows[RIGHT], counts.rows[WRONG])
+
+
+def of_objects(counts: GroupedCounts, chosen: Sequence[int]) -> SparseHistogram:
+    """Return the histogram of known pixels against those of some objects, as if there were no others."""
+    return _against(added(counts.rows[:OBJECTS]), added([counts.rows[OBJECTS + k] for k in chosen]))
+
+
+def _against(known: tuple[np.ndarray, np.ndarray], anomalous: tuple[np.ndarray, np.ndarray]) -> SparseHistogram:
+    places = np.union1d(known[0], anomalous[0])
+    out = []
+    for at, counts in (known, anomalous):
+        held = np.zeros(len(places), np.int64)
+        held[np.searchsorted(places, at)] = counts
+        out.append(held)
+    return SparseHistogram(places, *out)
+
+
+def _row(counts: np.ndarray, coarse: bool, where: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the places that occur and their counts, of counts at every place."""
+    if (bad := int(counts.sum(dtype=np.int64) - counts[_FINITE].sum(dtype=np.int64))) > 0:
+        at = f"{where}: " if where else ""
+        raise MetricError(f"{at}{bad} scores are NaN or infinite; expected finite numbers in all pixels that are not void")
+    counts[_ZERO] += counts[_ZERO - 1]  # minus zero is zero
+    counts[_ZERO - 1] = 0
+    if coarse:
+        whole = counts.reshape(-1, _COARSE).sum(1, dtype=np.int64)
+        places = np.flatnonzero(whole)
+        return places * _COARSE + _COARSE // 2, whole[places]
+    places = np.flatnonzero(counts)
+    return places, counts[places].astype(np.int64)
+
+
+def encode_counts(counts: GroupedCounts) -> bytes:
+    """Return the bytes of an image's counts: gaps between places and counts, bytes of one weight side by side, zstd.
+
+    >>> groups, objects = group_pixels(None, np.array([[0, 1, 255]]))
+    >>> counts = count_groups(np.array([[0.0, 1.0, np.nan]], np.float16), groups, objects)
+    >>> [of.tolist() for _, of in decode_counts(encode_counts(counts)).rows]
+    [[1], [1], []]
+    """
+    lengths = np.array([len(places) for places, _ in counts.rows], "<u4")
+    gaps = np.concatenate([np.diff(places, prepend=0) for places, _ in counts.rows]).astype("<u2")
+    numbers = np.concatenate([of for _, of in counts.rows]).astype("<u4")
+    objects = np.concatenate([counts.objects.pixels, counts.objects.down, counts.objects.right]).astype("<f8")
+    planes = [values.view(np.uint8).reshape(-1, values.itemsize).T.tobytes() for values in (gaps, numbers)]
+    body = lengths.tobytes() + b"".join(planes) + objects.tobytes()
+    packed = zstandard.ZstdCompressor(level=6, write_checksum=True).compress(body)
+    return _HEAD.pack(_MAGIC, len(counts.rows), len(counts.objects.pixels)) + packed
+
+
+def decode_counts(code: bytes) -> GroupedCounts:
+    """Return the counts of their bytes; LabelMapError where these are damaged."""
+    try:
+        magic, many, few = _HEAD.unpack_from(code)
+        size = zstandard.frame_content_size(code[_HEAD.size :])
+        if magic != _MAGIC or not 0 < size < _MOST:
+            raise ValueError  # noqa: TRY301 - said below, as all damage is
+        body = zstandard.ZstdDecompressor().decompress(code[_HEAD.size :])
+        lengths = np.frombuffer(body, "<u4", many).astype(np.int64)
+        total, at = int(lengths.sum()), 4 * many
+        gaps = _joined(body, at, total, 2)
+        numbers = _joined(body, at + 2 * total, total, 4)
+        objects = np.frombuffer(body, "<f8", 3 * few, at + 6 * total).reshape(3, few)
+        if len(body) != at + 6 * total + 24 * few or many != OBJECTS + few:
+            raise ValueError  # noqa: TRY301
+    except (ValueError, struct.error, zstandard.ZstdError, MemoryError):
+        raise LabelMapError("the code of counts is damaged") from None
+    ends = np.cumsum([0, *lengths])
+    rows = tuple(
+        (np.cumsum(gaps[low:high]), numbers[low:high]) for low, high in zip(ends, ends[1:], strict=False)
+    )
+    return GroupedCounts(rows, Objects(objects[0].astype(np.int64), objects[1], objects[2]))
+
+
+def _joined(body: bytes, at: int, total: int, width: int) -> np.ndarray:
+    """Return (N,) int64 numbers whose bytes of one weight lie side by side."""
+    planes = np.frombuffer(body, np.uint8, width * total, at).reshape(width, total)
+    return np.ascontiguousarray(planes.T).view(f"<u{width}").ravel().astype(np.int64)
+
+
+_NO_OBJECTS = Objects(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+
+
+@cache
+def _kernels() -> Any:
+    """Return the compiled kernel, or None where numba cannot be imported."""
+    try:
+        from faultscape.metrics.kernels import histogram as compiled_histogram
+    except ImportError:
+        return None
+    return compiled_histogram
