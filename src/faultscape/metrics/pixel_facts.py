@@ -60,7 +60,9 @@ def facts_of(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = Fals
     )
 
 
-def facts_of_members(members: Sequence[np.ndarray], size: tuple[int, int], *, marginal: Sequence[bool] | bool = False) -> PixelFacts:
+def facts_of_members(
+    members: Sequence[np.ndarray], size: tuple[int, int], *, marginal: Sequence[bool] | bool = False
+) -> PixelFacts:
     """Return the facts of the mean of several members' probabilities, of their scores (C, h, w) of the same classes, at ``size`` (width, height).
 
     >>> sure = np.log(np.array([[[0.9]], [[0.1]]], np.float32))

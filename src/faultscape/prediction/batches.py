@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from faultscape.prediction.inference import Output
     from faultscape.study.tables.corpus import Image
 
-Look = Callable[["Image", "Output"], None]  # sees each image's output before it is encoded
+COUNTED = "counted"  # among what is kept of an answer: its counts, in place of its doubt
+Look = Callable[["Image", "Output"], bytes]  # counts an image's output; what it returns is kept in place of doubt
 
 
 @dataclass(frozen=True)

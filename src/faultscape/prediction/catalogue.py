@@ -48,6 +48,11 @@ def _always(_source: str) -> bool:
     return True
 
 
+def _named(name: str) -> Source:
+    """Return a kind of model by its name, for what is made of several kinds."""
+    return kind_named(name)
+
+
 def _must_be_there(name: str, source: str) -> None:
     if not Path(source).exists():
         raise ModelError(f"{name}={source}: there is no such folder or file")
@@ -76,9 +81,9 @@ SOURCES: tuple[Source, ...] = (
         revision=hub.revision_of,
     ),
     Source(
-        "ensemble", "ensemble", "ensemble:MODEL,MODEL,...", partial(ensembles.open_ensemble, kind_named=lambda name: kind_named(name)),
+        "ensemble", "ensemble", "ensemble:MODEL,MODEL,...", partial(ensembles.open_ensemble, kind_named=_named),
         ensembles.recognised, check=ensembles.check, there=_always, digest=ensembles.digest,
-        origin=partial(ensembles.origin, kind_named=lambda name: kind_named(name)), options=ensembles.OPTIONS, tasks=("segmentation",),
+        origin=partial(ensembles.origin, kind_named=_named), options=ensembles.OPTIONS, tasks=("segmentation",),
     ),
     Source(
         "program", "program", "exec:COMMAND", programs.OpenProgram, programs.recognised, check=programs.check, there=_always,

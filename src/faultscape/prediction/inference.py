@@ -59,7 +59,6 @@ class Output:
     kept: dict[str, Arrays] = field(default_factory=dict)
     problem: str = ""
     answer: bytes = b""  # of a classifier: the code of what it says
-    facts: PixelFacts | None = None  # where scorers were asked for
 
     @property
     def confidence(self) -> np.ndarray | None:
@@ -167,7 +166,7 @@ class Inference:
             kept |= doubts(self.keep.scorers, facts, len(answer.scores), key)
         except FaultscapeError as error:
             return Output(None, problem=f"{self.network.name}: {error}")
-        return Output(labels, kept, facts=facts)
+        return Output(labels, kept)
 
     def _facts(self, answer: Answer, target: Size) -> PixelFacts:
         """Return what the probabilities of each pixel say; of several views what the mean of their logits says, and how they differ."""

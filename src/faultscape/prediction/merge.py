@@ -22,7 +22,14 @@ class Merged:
     """What comes of one picture: ``parts`` in their order, ``sizes`` the (height, width) of its views, of which every second is ``mirrored``."""
 
     def __init__(
-        self, name: str, parts: Sequence[Part], sizes: Sequence[tuple[int, int]], *, mirrored: bool, layers: bool, apart: bool = False
+        self,
+        name: str,
+        parts: Sequence[Part],
+        sizes: Sequence[tuple[int, int]],
+        *,
+        mirrored: bool,
+        layers: bool,
+        apart: bool = False,
     ) -> None:
         self._name, self.parts, self._sizes, self._mirrored, self._layers = name, parts, sizes, mirrored, layers
         self._views: list[np.ndarray] | None = [] if apart else None

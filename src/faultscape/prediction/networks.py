@@ -23,11 +23,11 @@ from faultscape.maps import array_codes, runs
 from faultscape.metrics.scorers import NONE
 from faultscape.nouns import UNKNOWN
 from faultscape.prediction import bounds, devices, stamps, trials
-from faultscape.prediction.batches import Batch, Look, Row
+from faultscape.prediction.batches import COUNTED, Batch, Look, Row
 from faultscape.prediction.classifiers import Classifier
 from faultscape.prediction.inference import Inference, Output, Prepared, Way
 from faultscape.prediction.inputs import size_of
-from faultscape.prediction.keep import Keep, parse
+from faultscape.prediction.keep import DOUBT, Keep, parse
 from faultscape.prediction.source import Opening, OpenModel, Origin, Part, Request, Source, Trial
 from faultscape.prediction.sources import hub, torch_network
 from faultscape.prediction.sources.functions import of_function
@@ -225,12 +225,15 @@ def _row(image: Image, output: Output, name: str, places: np.ndarray, words: str
         return Row(
             image.id, None, problem=f"{name}: gave the label {bad[0]}; allowed are {words}; --labels FILE says what labels mean"
         )
+    kept, counts = output.kept, {}
     if look is not None:
         try:
-            look(image, output)
+            counts = {COUNTED: (look(image, output),)}
         except FaultscapeError as error:
             return Row(image.id, None, problem=str(error))
-    return Row(image.id, code, {kind: tuple(array_codes.encode(values) for values in held) for kind, held in output.kept.items()})
+        kept = {kind: held for kind, held in kept.items() if not kind.startswith(DOUBT)}
+    codes = {kind: tuple(array_codes.encode(values) for values in held) for kind, held in kept.items()}
+    return Row(image.id, code, codes | counts)
 
 
 def load_onnx(source: str, options: ModelOptions, classes: tuple[int, ...], device: str) -> Network:

@@ -53,17 +53,18 @@ class Opening:
 
 @dataclass(frozen=True)
 class Trial:
-    """An image on which a model is tried before the study learns of it: how many are to come, the largest (width, height) of their maps, and where what is kept of them goes."""
+    """An image on which a model is tried before the study learns of it: how many are to come, the largest (width, height) of their maps, where what is kept of them goes, and what of it is counted and not kept."""
 
     image: Image
     images: int
     size: tuple[int, int]
     where: Path
+    drop: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Part:
-    """What an open model is told of the shard that it works on: a file or row by image id, how many batches may run at once, and who looks at each answer."""
+    """What an open model is told of the shard that it works on: a file or row by image id, how many batches may run at once, and what counts each answer in place of keeping its doubt."""
 
     files: Mapping[str, str] = field(default_factory=dict)
     lanes: int = 1
@@ -149,3 +150,8 @@ class Source:
     own_sizes: bool = False
     here: bool = False
     own_code: str = ""
+
+    @property
+    def sees_images(self) -> bool:
+        """Whether its maps follow from the images themselves, so that they can be made again."""
+        return self.load is not None or self.name == "ensemble"

@@ -43,7 +43,8 @@ def run(model: Inference, trial: Trial) -> None:
     if lost := [kind for kind in model.keep.folders if output.labels is not None and kind not in output.kept]:
         raise ModelError(f"{model.network.name}: gives labels and no logits, so that {', '.join(lost)} cannot be kept")
     root = next((folder for folder in (trial.where, *trial.where.parents) if folder.exists()), Path())
-    for line in keep.told(output.kept, trial.images, shutil.disk_usage(root).free, model.keep):
+    kept = {kind: arrays for kind, arrays in output.kept.items() if kind not in trial.drop}
+    for line in keep.told(kept, trial.images, shutil.disk_usage(root).free, model.keep):
         print(line)
 
 
@@ -66,9 +67,7 @@ def count_channels(model: Inference, size: Size) -> None:
         model.network.channels = None if answer.scores is None else len(answer.scores)
 
 
-def offsets(
-    model: Inference, held: Mapping[str, float], images: Iterable[Image], size: Size | None
-) -> dict[str, float]:
+def offsets(model: Inference, held: Mapping[str, float], images: Iterable[Image], size: Size | None) -> dict[str, float]:
     """Return {scorer: constant that it is counted from} of the scorers without ends, those that are ``held`` as they are, the others from the first image that can be read."""
     out = dict(held)
     wanted = [word for word in model.keep.scorers if scorer_named(word).most is None and word not in out]
@@ -76,7 +75,7 @@ def offsets(
         with suppress(ImageError):
             photo = read_photo(image)[0]
             (output,) = model.predict([photo], [size or (image.width, image.height)])
-            if output.facts is None:  # its trial says what is wrong
+            if output.labels is None:  # its trial says what is wrong
                 break
             out |= {word: offset_of(scorer_named(word), [output.kept[keep.doubt_folder(word)][0]]) for word in wanted}
             break

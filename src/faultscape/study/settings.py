@@ -270,8 +270,8 @@ def change_models(root: Path, names: dict[str, str]) -> None:
     _arrange(document, names)
     for about in document["models"].values():
         if about["kind"] == "ensemble":  # which names its members
-            kind, _, members = about["source"].partition(":")
-            about["source"] = f"{kind}:{','.join(names.get(member, member) for member in members.split(','))}"
+            kind, _, members = str(about["source"]).partition(":")
+            about["source"] = f"{kind}:{','.join(names[member] for member in members.split(','))}"
     put(path, tomlkit.dumps(document).encode())
 
 

@@ -2,7 +2,6 @@
 
 Conventions: those of softmax.
 """
-# ruff: noqa: PLR0913 - kernels take what they fill
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ Conventions: ``scores`` are (C, h, w) float32, C-contiguous, logits, or of a ``m
 say between which of them each pixel lies. e is exp(logit - the winner's), by a polynomial of our own: exp of the C library has other last digits on other machines.
 The plain twin is plain_softmax, equal to some units in the last place.
 """
-# ruff: noqa: ANN001, ANN201, ANN202, FURB136, PLR0913 - numba infers types; flat minima are slower; kernels take what they fill
+# ruff: noqa: ANN001, ANN201 - numba infers types; flat minima are slower; kernels take what they fill
 
 from __future__ import annotations
 
@@ -121,8 +121,11 @@ def log_softmax(z, marginal):
 
 @jit
 def mean_sums(logs, label, winner, second, others, entropy, expected, information):
-    """Fill (H, W) with what the mean of members' probabilities says, of their logarithms (T, C, H, W): the first class of the largest, its probability, the second, the sum of all others,
-    entropy of the mean, mean of the members' entropies, and the mean divergence of the members from their mean."""
+    """Fill (H, W) with what the mean of members' probabilities says, of their logarithms (T, C, H, W).
+
+    That is the first class of the largest, its probability, the second, the sum of all others, the entropy of the mean, the mean
+    of the members' entropies, and the mean divergence of the members from their mean.
+    """
     members, classes, height, width = logs.shape
     p, mean = np.empty((members, classes)), np.empty(classes)
     for y in range(height):

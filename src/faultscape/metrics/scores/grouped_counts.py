@@ -11,6 +11,7 @@ import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import zstandard
 from faultscape.errors import LabelMapError, MetricError
 from faultscape.maps.regions import number
 from faultscape.metrics.scores.bootstrap import SparseHistogram
-from faultscape.metrics.scores.histogram import KEYS, SIZE, VALUES
+from faultscape.metrics.scores.histogram import KEYS, SIZE
 
 RIGHT, WRONG, KNOWN, OBJECTS, VOID_GROUP = 0, 1, 2, 3, 65535
 _COARSE = 16
@@ -83,11 +84,14 @@ def group_pixels(anomaly: np.ndarray | None, wrong: np.ndarray | None, void: int
     return groups, Objects(areas.astype(np.int64), down, right)
 
 
-def count_groups(score: np.ndarray, groups: np.ndarray, objects: Objects, *, coarse: bool = False, where: str = "") -> GroupedCounts:
+def count_groups(
+    score: np.ndarray, groups: np.ndarray, objects: Objects, *, coarse: bool = False, where: str = ""
+) -> GroupedCounts:
     """Return the counts of a float16 score (H, W) in the groups of `group_pixels`; MetricError for NaN or infinite scores of pixels that count.
 
     >>> groups, objects = group_pixels(None, np.array([[0, 1, 255]]))
     >>> counts = count_groups(np.array([[0.0, 1.0, np.nan]], np.float16), groups, objects)
+    >>> from faultscape.metrics.scores.histogram import VALUES
     >>> [(VALUES[places].tolist(), of.tolist()) for places, of in counts.rows]
     [([0.0], [1]), ([1.0], [1]), ([], [])]
     """
@@ -106,7 +110,7 @@ def count_groups(score: np.ndarray, groups: np.ndarray, objects: Objects, *, coa
         both = (of[inside].astype(np.int64) - OBJECTS) * SIZE + place_of[bits[inside]]
         there, counts = np.unique(both, return_counts=True)
         ends = np.searchsorted(there, np.arange(len(objects.pixels) + 1) * SIZE)
-        for low, high in zip(ends, ends[1:], strict=False):
+        for low, high in pairwise(ends):
             counted = np.zeros(SIZE, np.uint32)
             counted[there[low:high] % SIZE] = counts[low:high]
             rows.append(_row(counted, coarse, where))
@@ -204,9 +208,7 @@ def decode_counts(code: bytes) -> GroupedCounts:
     except (ValueError, struct.error, zstandard.ZstdError, MemoryError):
         raise LabelMapError("the code of counts is damaged") from None
     ends = np.cumsum([0, *lengths])
-    rows = tuple(
-        (np.cumsum(gaps[low:high]), numbers[low:high]) for low, high in zip(ends, ends[1:], strict=False)
-    )
+    rows = tuple((np.cumsum(gaps[low:high]), numbers[low:high]) for low, high in pairwise(ends))
     return GroupedCounts(rows, Objects(objects[0].astype(np.int64), objects[1], objects[2]))
 
 

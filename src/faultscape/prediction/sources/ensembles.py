@@ -157,7 +157,7 @@ class Ensemble(Inference):
             kept = doubts(self.keep.scorers, facts, len(answer.members[0]), key) | self._kept(answer, facts, target)
         except OptionError as error:
             return Output(None, problem=f"{self.name}: {error}")
-        return Output(facts.labels, kept, facts=facts if self.keep.scorers else None)
+        return Output(facts.labels, kept)
 
     def _kept(self, answer: Answer, facts: PixelFacts, target: Size) -> dict[str, Arrays]:
         kept: dict[str, Arrays] = {}

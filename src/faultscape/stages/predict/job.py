@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from faultscape.prediction.source import Opening
 from faultscape.stages.fill import CHANGES_NOTHING
+from faultscape.stages.pixel_counts import CountedPart, Counting
 from faultscape.stages.statistics import MadeStatistics
 from faultscape.study.tables.outputs import KeptPart
 
@@ -27,6 +28,8 @@ class Job:
     files: dict[str, str] = field(default_factory=dict)
     against: str = ""  # the truth that maps are measured against while they are made
     drop: tuple[str, ...] = ()  # what is measured and not kept
+    counting: Counting | None = None  # what is counted of pixels while maps are made
+    counts_key: str = ""  # of the labels that they are counted by
     lanes: int = field(default=1, metadata=CHANGES_NOTHING)  # batches that one process runs at the same time
 
 
@@ -57,4 +60,5 @@ class Made:
     resized: int
     example: tuple[int, ...]
     statistics: MadeStatistics | None
+    counted: CountedPart | None
     seconds: float

@@ -18,6 +18,7 @@ from faultscape.prediction import catalogue, devices
 from faultscape.prediction import options as model_options
 from faultscape.stages import evidence
 from faultscape.stages.fill import fill
+from faultscape.stages.pixel_counts import CountParts
 from faultscape.stages.predict import changed_models, changes, shard
 from faultscape.stages.predict.job import Job, Made
 from faultscape.stages.predict.options import PredictOptions
@@ -29,8 +30,9 @@ from faultscape.study import settings as toml
 from faultscape.study.array_jobs import Share, share
 from faultscape.study.folder import check_name, existing, refuse_twin
 from faultscape.study.lock import changing, writing
+from faultscape.study.parts import read_manifest
 from faultscape.study.store import is_address
-from faultscape.study.tables import outputs
+from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import shard_sizes
 from faultscape.study.tables.logs import Timing, log, read_failures
 
@@ -85,7 +87,8 @@ def predict_models(options: PredictOptions) -> Predicted:
         raise ModelError(f"{why}{kept_text(root, before, sorted(takeover.refused))}")
     if unusable:
         raise ModelError(_unusable_text(root, given, fresh, what))
-    return Predicted(options.study, counts, renamed, tuple(removed), f"{what}s")
+    dropped = {name: shard.dropped(root, name) for name in given} if options.measure else {}
+    return Predicted(options.study, counts, renamed, tuple(removed), f"{what}s", dropped)
 
 
 def _check_sources(root: Path, given: Mapping[str, str]) -> None:
@@ -157,6 +160,8 @@ def _check_options(options: PredictOptions, task: str) -> None:
     engines.check(options.engine, options.workers)
     if task != "segmentation" and options.measure:
         raise OptionError("--measure is for label maps; the accuracy of classifiers is what `rank` says")
+    if task != "segmentation" and options.scorer:
+        raise OptionError("--scorer is for label maps; of classifiers --keep probabilities keeps how sure they are")
     if task == "segmentation" and "crop" in options.of_models:
         raise OptionError("--crop is for classifiers; --window shows a picture in parts")
 
@@ -172,6 +177,7 @@ def _run(
 ) -> dict[str, list[Made]]:
     """Do all jobs of this line and make what they made count; returns the parts of each model."""
     statistics = Statistics(root, settings, against) if against else None
+    counts = CountParts(root, settings, against) if against else None
     beside = {name: set(outputs.kinds(root, name)) for name in plans}
     of_models: dict[str, list[Made]] = {}
 
@@ -181,7 +187,7 @@ def _run(
             mine = [(job, part) for job, part in made if job.name == name]
             if not takeover.admits(name, mine):
                 continue
-            rows += shard.enter(root, name, mine, beside[name], statistics)
+            rows += shard.enter(root, name, mine, beside[name], statistics, counts)
             of_models.setdefault(name, []).extend(part for _, part in mine)
         return rows
 
@@ -201,8 +207,29 @@ def _run(
     at_once = {"local": 1, "processes": min(workers or cores, max(1, len(away)))}.get(options.engine, cores)
     away = [replace(job, lanes=max(1, cores // at_once)) for job in away]
     on_gpu = int(bool(gpus) or options.device.startswith("cuda"))
-    run(away, options.engine, workers=workers, apart=bool(runtimes), gpus=on_gpu)
+    first, then = _in_order(root, away, counts)
+    run(first, options.engine, workers=workers, apart=bool(runtimes), gpus=on_gpu)
+    ready = [job for job in then if counts is None or counts.parents(job.number) <= _stored(root, job.name)]
+    if waiting := len(then) - len(ready):
+        print(
+            f"{counted(waiting, 'shard')} of made images {'waits' if waiting == 1 else 'wait'} for the maps of the images that they were made of, which other jobs make; run the same line again"
+        )
+    run(ready, options.engine, workers=workers, apart=bool(runtimes), gpus=on_gpu)
     return of_models
+
+
+def _in_order(root: Path, jobs: list[Job], counts: CountParts | None) -> tuple[list[Job], list[Job]]:
+    """Return the jobs that can begin, and those of made images whose maps are compared with maps that are still to be made."""
+    if counts is None:
+        return jobs, []
+    stored = {name: _stored(root, name) - {job.number for job in jobs if job.name == name} for name in {job.name for job in jobs}}
+    later = [job for job in jobs if not counts.parents(job.number) <= stored[job.name]]
+    return [job for job in jobs if job not in later], later
+
+
+def _stored(root: Path, name: str) -> set[int]:
+    """Return the shards of which a model has maps."""
+    return {int(part) for part in read_manifest(label_maps.predictions(root, name))}
 
 
 def _unusable_text(root: Path, given: Mapping[str, str], fresh: list[str], what: str) -> str:

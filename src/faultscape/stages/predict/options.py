@@ -113,5 +113,11 @@ class PredictOptions:
         seen = {"size": self.shown.input_size} | {key: value for key, value in vars(self.shown).items() if key != "input_size"}
         ran = {key: value for key, value in vars(self.hardware).items() if key != "device"}
         scorer = None if self.scorer is None else [plug.absolute(word) for word in self.scorer]
-        kept = {"unmapped": self.unmapped, "keep": self.keep, "scorer": scorer, "resize_maps": self.resize_maps, "pattern": self.pattern}
+        kept = {
+            "unmapped": self.unmapped,
+            "keep": self.keep,
+            "scorer": scorer,
+            "resize_maps": self.resize_maps,
+            "pattern": self.pattern,
+        }
         return cast("ModelOptions", {key: value for key, value in (seen | ran | kept).items() if value not in (None, [])})

@@ -5,7 +5,7 @@ Conventions: whatever cannot work is said before the study learns of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,15 +14,17 @@ from typing import cast
 from faultscape.classes import mapping as label_names
 from faultscape.errors import ModelError
 from faultscape.prediction import catalogue, networks, stamps
+from faultscape.prediction.keep import DOUBT, doubt_folder
 from faultscape.prediction.source import Opening, Origin, Request, Source, Trial
 from faultscape.stages.evidence import LABELS, truths
+from faultscape.stages.pixel_counts import CountParts, counting_of, state_of_maps
 from faultscape.stages.predict import shard
 from faultscape.stages.predict.job import Job
 from faultscape.stages.predict.options import PredictOptions
 from faultscape.study.parts import Part, there
 from faultscape.study.settings import ModelOptions, ModelSettings, Settings, read_settings
 from faultscape.study.tables import label_maps, outputs
-from faultscape.study.tables.corpus import part_name, shard_sizes
+from faultscape.study.tables.corpus import part_name, shard_sizes, stress_shards
 from faultscape.study.tables.removed_images import each_whole_shard, read_removed, whole_sizes
 
 _RECORDED = ("threads", "revision", "precision")  # by the first run, of what nobody said
@@ -64,15 +66,28 @@ def plan(root: Path, settings: Settings, name: str, place: str, options: Predict
     done = there(where)
     here = shard_sizes(root)  # of a shard that left the corpus whole nothing is wanted
     stale = [s for s in _stale(where, origin, done) if s in here]
-    lacking = _lacking(root, settings, name, origin, done, against)
+    scorers = list(model.options.get("scorer", [])) if against or options.scorer is not None else []
+    told = cast("ModelOptions", {**model.options, "scorer": scorers})  # doubt is large: kept where a line asks for it
+    keep = networks.keep_of(told, settings.task)
+    counting = counting_of(settings, name, against, keep.scorers) if against else None
+    counts = CountParts(root, settings, against) if counting else None
+    dropping = stress_shards(root) if against and source.sees_images and "labels" not in model.options.get("keep", []) else set()
+    folders = [folder for folder in keep.folders if not (against and folder.startswith(DOUBT))]
+    lacking = _lacking(root, settings, name, origin, done, against, folders)
+    if counts is not None and counting is not None:
+        lacking += counts.uncounted(
+            name, {s: state_of_maps(part, origin.stamps[s]) for s in origin.stamps if (part := done.get(part_name(s)))}, counting
+        )
+    if not against and "labels" in model.options.get("keep", []):
+        lacking += [s for s in stress_shards(root) if (part := done.get(part_name(s))) and not part.rows]
     todo = [s for s in sorted(origin.stamps) if s in here and (s in stale or s in lacking or part_name(s) not in done)]
     for s in origin.stamps.keys() - set(todo):  # of a run that was killed when its part counted already
         shard.spool_path(where, s).unlink(missing_ok=True)
-    keep = networks.keep_of(model.options, settings.task)
     drop = ("confidence",) if against and not keep.confidence else ()
     opening = Opening(
-        source.name, origin.source or kept_at, {**model.options, "keep": [*keep.words, *drop]}, model.labels, options.device, origin.digest
+        source.name, origin.source or kept_at, {**told, "keep": [*keep.words, *drop]}, model.labels, options.device, origin.digest
     )  # fmt: skip
+    counted = tuple(doubt_folder(word) for word in keep.scorers) if against else ()
     if before is None or before.labels != origin.labels:
         label_names.tell_never_named(name, origin.labels, settings.class_list)
     if not todo:
@@ -80,7 +95,7 @@ def plan(root: Path, settings: Settings, name: str, place: str, options: Predict
     if todo:
         print("".join(f"{note}\n" for note in origin.notes), end="")
         gone = {image.id for image in read_removed(root)}
-        _try(settings, request, origin, opening, where, todo, sum(sizes[s] for s in todo), gone)
+        _try(settings, request, origin, opening, where, todo, sum(sizes[s] for s in todo), gone, (*drop, *counted))
     stamped = label_maps.stamps_of(
         where
     )  # tables had none in earlier versions: what their keys say is the same is read once more without a word
@@ -100,7 +115,9 @@ def plan(root: Path, settings: Settings, name: str, place: str, options: Predict
             opening,
             origin.files.get(s, {}),
             against,
-            drop,
+            (*drop, *counted, *(("labels",) if s in dropping else ())),
+            counting=counting,
+            counts_key=counts.counts_key(s, counting) if counts is not None and counting is not None else "",
         )
         for s in todo
     ]
@@ -141,9 +158,11 @@ def _stale(where: Path, origin: Origin, done: dict[str, Part]) -> list[int]:
     ]
 
 
-def _lacking(root: Path, settings: Settings, name: str, origin: Origin, done: dict[str, Part], against: str) -> list[int]:
+def _lacking(
+    root: Path, settings: Settings, name: str, origin: Origin, done: dict[str, Part], against: str, folders: Sequence[str]
+) -> list[int]:
     """Return the shards whose parts are there without all that is to be kept beside them, with pictures that came back, or without statistics."""
-    where, folders = label_maps.predictions(root, name), networks.keep_of(origin.options, settings.task).folders
+    where = label_maps.predictions(root, name)
     beside = {folder: outputs.complete(where / folder) for folder in folders}
     lacking = [
         s
@@ -167,6 +186,7 @@ def _try(
     todo: list[int],
     images: int,
     gone: set[str],
+    drop: tuple[str, ...],
 ) -> None:
     """Try a model on the first image that is to do, and is not gone from the corpus; one that was opened to be planned, and answers at once, stays open for the run."""
     kind = catalogue.kind_named(opening.kind)
@@ -177,7 +197,7 @@ def _try(
             f"{request.name}: {request.source} is shown pictures, and the study has none: it was collected from a list of ids; name a table of answers, or collect the pictures into another study"
         )
     model = origin.opened or kind.open(opening, settings)
-    model.try_on(Trial(first, images, networks.largest(request), where))
+    model.try_on(Trial(first, images, networks.largest(request), where, drop))
     if kind.here:
         catalogue.hold(replace(opening), settings, model)
 

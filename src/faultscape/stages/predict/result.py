@@ -9,13 +9,14 @@ from faultscape.errors import counted
 
 @dataclass(frozen=True)
 class Predicted:
-    """What `predict` stored: {model: (maps, images without one)}; and which models it renamed {old: new} and removed."""
+    """What `predict` stored: {model: (maps, images without one)}; of how many images it counted maps that it did not keep, {model: number}; which models it renamed {old: new} and removed."""
 
     study: str
     models: dict[str, tuple[int, int]]
     renamed: dict[str, str] = field(default_factory=dict)
     removed: tuple[str, ...] = ()
     what: str = "maps"
+    counted: dict[str, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         changed = [f"{len(done)} {word}" for word, done in (("renamed", self.renamed), ("removed", self.removed)) if done]
@@ -26,6 +27,11 @@ class Predicted:
         for name, (maps, failed) in self.models.items():
             lines.append(
                 f"  {name:<24} {counted(maps, self.what[:-1], self.what)}"
+                + (
+                    f", {counted(self.counted[name], 'map')} of made images counted and not kept"
+                    if self.counted.get(name)
+                    else ""
+                )
                 + (f", {counted(failed, 'image')} without one (failures.csv)" if failed else "")
             )
         return "\n".join(lines)

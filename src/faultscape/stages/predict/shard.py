@@ -10,11 +10,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from faultscape.maps import runs
+from faultscape.maps import array_codes, runs
 from faultscape.prediction import catalogue, networks
-from faultscape.prediction.batches import unrecord
+from faultscape.prediction.batches import COUNTED, Row, unrecord
+from faultscape.prediction.inference import Output
 from faultscape.prediction.source import Part
 from faultscape.prediction.stamps import outdated
+from faultscape.stages.pixel_counts import CountParts, PixelCounter, state_of_maps
 from faultscape.stages.predict import work
 from faultscape.stages.predict.job import Job, Made, Times
 from faultscape.stages.statistics import AtOnce, Statistics
@@ -26,8 +28,9 @@ from faultscape.study.receipts import Receipts
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.spool import Spool, holds_more_than_its_key
 from faultscape.study.tables import label_maps, outputs
-from faultscape.study.tables.corpus import part_name, read_corpus
+from faultscape.study.tables.corpus import Image, part_name, read_corpus
 from faultscape.study.tables.logs import Failure, Timing, replace_failures
+from faultscape.study.tables.pixel_counts import MAPS, counts_folder
 from faultscape.study.tables.removed_images import removed_by_shard, whole_shard
 
 TITLE = "predict"  # at its progress, and of its receipts
@@ -42,10 +45,16 @@ def shard(job: Job, tick: Callable[[int], None], attempt: int = 0) -> Made:
     assert len(images) == job.images
     settings, opening = read_settings(root), job.opening
     where, keep = label_maps.predictions(root, job.name), networks.keep_of(opening.options, settings.task)
-    spool = Spool(spool_path(where, job.number), f"{job.stamp} {' '.join(keep.words)}")
+    spool = Spool(spool_path(where, job.number), " ".join([job.stamp, *keep.words, *([job.counts_key] if job.counting else [])]))
+    counter = PixelCounter(root, settings, job.name, job.number, job.counting, opening.labels) if job.counting else None
+
+    def look(image: Image, output: Output) -> bytes:
+        assert counter is not None and output.labels is not None  # noqa: PT018
+        return counter.of_answer(image.id, output.labels, {kind: held[0] for kind, held in output.kept.items() if len(held) == 1})
+
     try:
         model = catalogue.opened(opening, settings)
-        work.fill(spool, model, images, Part(job.files, job.lanes), tick, attempt)
+        work.fill(spool, model, images, Part(job.files, job.lanes, look if counter else None), tick, attempt)
     except BaseException:
         spool.close()
         raise
@@ -64,14 +73,18 @@ def shard(job: Job, tick: Callable[[int], None], attempt: int = 0) -> Made:
             if row.runs is None:
                 failures += [(row.id, row.problem)] if row.problem else []
                 continue
-            maps.append(label_maps.StoredMap(row.id, row.runs, row.photo))
+            if counter is not None:
+                _count(counter, row)
+            if "labels" not in job.drop:
+                maps.append(label_maps.StoredMap(row.id, row.runs, row.photo))
             if sizes and (size := runs.shape(row.runs)[::-1]) != sizes[row.id]:
                 resized, example = resized + 1, example or (*size, *sizes[row.id])
-            for folder in row.kept.keys() - job.drop:
+            for folder in row.kept.keys() - {*job.drop, COUNTED}:
                 chunks.setdefault(folder, outputs.Chunks(where / folder, job.number)).add(row.id, row.kept[folder])
     sha = label_maps.put_maps(where, job.number, maps)
     beside = {folder: writer.finish() for folder, writer in chunks.items()}
     statistics = measured.finish() if measured is not None else None
+    counted = counter.finish() if counter is not None else None
     spool.close()  # it goes when what was made of it counts
     return Made(
         sha,
@@ -83,6 +96,7 @@ def shard(job: Job, tick: Callable[[int], None], attempt: int = 0) -> Made:
         resized,
         example,
         statistics,
+        counted,
         time.perf_counter() - start,
     )
 
@@ -90,6 +104,18 @@ def shard(job: Job, tick: Callable[[int], None], attempt: int = 0) -> Made:
 def _measured(root: Path, settings: Settings, job: Job, labels: dict[str, str]) -> AtOnce:
     """Return what measures a shard as it is predicted: its images of the corpus alone."""
     return AtOnce(root, settings, job.against, job.name, read_corpus(root, job.number), labels)
+
+
+def _count(counter: PixelCounter, row: Row) -> None:
+    """Have an image's counts kept: those made when the model answered, or of a model that gives maps alone those of its map."""
+    assert row.runs is not None
+    label_map = runs.decode(row.runs)
+    code = row.kept.get(COUNTED, (None,))[0]
+    if code is None:
+        beside = {kind: array_codes.decode(held[0]) for kind, held in row.kept.items() if kind == "confidence"}
+        code = counter.of_answer(row.id, label_map, beside)
+    counter.take(row.id, code)
+    counter.compare(row.id, label_map)
 
 
 def staying(root: Path, name: str, stamps: dict[int, str]) -> dict[str, parts.Part]:
@@ -128,12 +154,19 @@ def files_of(root: Path, job: Job, made: Made, statistics: Statistics | None) ->
         yield from ((where / folder, chunk.part, chunk.sha256) for chunk in chunks)
     if statistics is not None and made.statistics is not None:
         yield statistics.folder(job.name), part, made.statistics.sha256
+    for kind, (sha, _) in made.counted.parts.items() if made.counted else ():
+        yield counts_folder(root, job.name, kind), part, sha
 
 
 def enter(
-    root: Path, name: str, made: Sequence[tuple[Job, Made]], beside: set[str], statistics: Statistics | None
+    root: Path,
+    name: str,
+    made: Sequence[tuple[Job, Made]],
+    beside: set[str],
+    statistics: Statistics | None,
+    counts: CountParts | None = None,
 ) -> list[Timing]:
-    """Make finished parts of a model count, and the statistics made beside them, and return rows of timings.
+    """Make finished parts of a model count, and the statistics and counts made beside them, and return rows of timings.
 
     ``beside`` names what is kept of the model beside its labels, and learns what came new.
     """
@@ -157,6 +190,15 @@ def enter(
     write_manifest(where, read_manifest(where) | entries)
     stamps |= {part_name(job.number): job.stamp for job, _ in made}
     put(where / ".stamps.json", json.dumps(stamps, sort_keys=True).encode())
+    if counts is not None:
+        counts.enter(
+            name,
+            [
+                (job.number, state_of_maps(entries[part_name(job.number)], job.stamp), job.counting, part.counted)
+                for job, part in made
+                if job.counting is not None and part.counted is not None
+            ],
+        )
     for job, _ in made:
         spool_path(where, job.number).unlink(missing_ok=True)
     return [row for job, part in made for row in _timings(job, part)]
@@ -184,6 +226,13 @@ def settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:
         if n in removed and (part := manifest.get(part_name(n))):
             idle += len(gone & set(label_maps.read_ids(where, n, part)))
     return sum(part.rows for part in entries) - idle, len(failures)
+
+
+def dropped(root: Path, name: str) -> int:
+    """Return of how many images maps were counted and not kept."""
+    maps = read_manifest(label_maps.predictions(root, name))
+    counts = read_manifest(counts_folder(root, name, MAPS))
+    return sum(part.rows for number, part in counts.items() if number in maps and not maps[number].rows)
 
 
 def unmeasured(root: Path, settings: Settings, truth: str, name: str, done: dict[str, parts.Part]) -> list[int]:

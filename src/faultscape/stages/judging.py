@@ -1,0 +1,148 @@
+"""What the pixels of each image of a study are judged by: where its labels lie, those of anomaly, and the image whose map a made one should keep.
+
+Conventions: a made set without labels of its own has those of its parents (`stages.made_sets`). Labels of anomaly are those of a blended set, or of the truth ``anomaly`` that a data set came with;
+under a holdout, withheld pixels are the anomaly (stressors.holdout), which is asked of collected images alone. Where a corruption leaves each pixel where it is, the model's own map of the parent is
+what its map should be.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.classes.class_lists import allowed, table
+from faultscape.errors import FaultscapeError
+from faultscape.nouns import UNKNOWN
+from faultscape.stages.made_sets import labels_of_set
+from faultscape.stages.stored_maps import StoredMaps
+from faultscape.stressors.holdout import Holdout, hold_out, open_labels
+from faultscape.study.parts import Part, read_manifest
+from faultscape.study.settings import Settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import Image, part_name
+from faultscape.study.tables.stress_sets import StressSets, labels_folder, read_stress
+
+ANOMALY = "anomaly"  # the truth that labels of anomaly are kept under, and their folder in a blended set
+Place = tuple[str, int, str]  # a folder below the study, a shard, an image id
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What one image is judged by, None where there is nothing: its labels, its labels of anomaly, and the image whose map it should keep."""
+
+    semantic: Place | None = None
+    anomaly: Place | None = None
+    parent: tuple[int, str] | None = None
+    made: bool = False
+
+
+def find_judged(root: Path, images: Mapping[str, Image], truth: str) -> dict[str, Judged]:
+    """Return {image id: what it is judged by} of all images of a study, its labels being those of a truth ('' for none)."""
+    stress = read_stress(root)
+    out: dict[str, Judged] = {}
+    for name in dict.fromkeys(image.set for image in images.values()):
+        out |= _of_set(root, images, name, truth, stress)
+    return out
+
+
+def _of_set(root: Path, images: Mapping[str, Image], name: str, truth: str, stress: StressSets) -> dict[str, Judged]:
+    mine = [image for image in images.values() if image.set == name]
+    semantic = labels_of_set(root, images, name, truth) if truth else None
+    base = _base(name, stress)
+    blended = stress.sets[base].kind == "blend" if base in stress.sets else False
+    about = stress.sets.get(name)
+    keeps = about is not None and about.labels == "parents"
+    folder = labels_folder(root, base) / ANOMALY if blended else label_maps.truth(root, ANOMALY)
+    there, out = read_manifest(folder), {}
+    for image in mine:
+        of, labels = image, None
+        while of.set != base and of.parent in images:
+            of = images[of.parent]
+        if semantic is not None and image.id in semantic.places:
+            labels = (semantic.folder.relative_to(root).as_posix(), *semantic.places[image.id])
+        anomaly = (folder.relative_to(root).as_posix(), of.shard, of.id) if part_name(of.shard) in there else None
+        parent = images.get(image.parent) if keeps else None
+        out[image.id] = Judged(labels, anomaly, None if parent is None else (parent.shard, parent.id), bool(image.parent))
+    return out
+
+
+def _base(name: str, stress: StressSets) -> str:
+    """Return the set whose labels a set has: itself, or where its labels are its parents' the first that has its own."""
+    while (about := stress.sets.get(name)) is not None and about.labels == "parents":
+        name = about.of
+    return name
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """How the pixels of an image are judged once: under which holdout ('' for none), by which labels, places (H, W) with C for void, and by which labels of anomaly (0, 1, 255)."""
+
+    holdout: str
+    semantic: np.ndarray | None
+    anomaly: np.ndarray | None
+
+
+class Judge:
+    """Reads what the images of a shard are judged by; may be asked in several threads."""
+
+    def __init__(
+        self, root: Path, settings: Settings, judged: Mapping[str, Judged], holdouts: Mapping[str, Sequence[str]]
+    ) -> None:
+        self._root, self._classes, self._judged = root, settings.class_list, judged
+        self._holdouts = {name: hold for name, words in holdouts.items() if (hold := _held(settings, words)) is not None}
+        self._lock = threading.Lock()
+        self._manifests: dict[str, dict[str, Part]] = {}
+        self._maps = lru_cache(maxsize=6)(self._open)
+
+    def views(self, id_: str, size: tuple[int, int]) -> list[View]:
+        """Return how an image is judged, at a size (width, height): plainly, where it has labels, and under each holdout, where it was collected."""
+        about = self._judged.get(id_, Judged())
+        with self._lock:
+            semantic = self._read(about.semantic, size, plain=False)
+            anomaly = self._read(about.anomaly, size, plain=True)
+        out = [View("", semantic, anomaly)] if semantic is not None or anomaly is not None else []
+        if semantic is not None and anomaly is None and not about.made:
+            out += [View(name, semantic, open_labels(semantic, hold)) for name, hold in self._holdouts.items()]
+        return out
+
+    def _read(self, place: Place | None, size: tuple[int, int], *, plain: bool) -> np.ndarray | None:
+        if place is None:
+            return None
+        folder, shard, id_ = place
+        found = self._maps(folder, shard, plain)
+        held = None if found is None else found.read(id_, size)
+        return None if held is None else held.copy()
+
+    def _open(self, folder: str, shard: int, plain: bool) -> StoredMaps | None:
+        if folder not in self._manifests:
+            self._manifests[folder] = read_manifest(self._root / folder)
+        if part_name(shard) not in self._manifests[folder]:
+            return None
+        if plain:
+            return StoredMaps(self._root / folder, shard, np.arange(UNKNOWN + 1, dtype=np.uint16), "0, 1 and 255")
+        return StoredMaps(self._root / folder, shard, table(self._classes), allowed(self._classes))
+
+
+def _held(settings: Settings, words: Sequence[str]) -> Holdout | None:
+    """Return a holdout as the classes are now; None where its classes are no classes any more, which `measure` says."""
+    try:
+        return hold_out(settings.class_list, list(words))
+    except FaultscapeError:
+        return None
+
+
+def made_from(root: Path, judged: Iterable[Judged]) -> Iterator[tuple[str, str, str]]:
+    """Yield (folder, part, checksum) of the labels of some images, sorted."""
+    folders: dict[str, set[str]] = {}
+    for about in judged:
+        for place in (about.semantic, about.anomaly):
+            if place is not None:
+                folders.setdefault(place[0], set()).add(part_name(place[1]))
+    for folder, parts in sorted(folders.items()):
+        held = read_manifest(root / folder)
+        yield from ((folder, part, held[part].sha256) for part in sorted(parts) if part in held)

@@ -1,0 +1,291 @@
+"""The counts of pixels that reliability is judged by: made while a network answers (`predict --measure`) or of what is stored, and what their parts follow from.
+
+Conventions: a score is rounded once to float16 from the float32 that would be stored, so that both ways make the same bytes. Sets without labels of anomaly, nor a holdout, keep one place of 16. What a model is in
+the keys is the checksum of its label maps, or where maps of made sets were dropped, what they were made from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.classes.class_lists import allowed, meaning, narrow, table
+from faultscape.maps.counts import confusions
+from faultscape.maps.resize import nearest
+from faultscape.metrics import calibration
+from faultscape.metrics.scorers import rounded, scorer_named
+from faultscape.metrics.scores.grouped_counts import count_groups, encode_counts, group_pixels
+from faultscape.metrics.scores.inputs import VOID
+from faultscape.prediction.keep import doubt_folder
+from faultscape.stages.judging import Judge, View, find_judged, made_from
+from faultscape.stages.stored_maps import StoredMaps
+from faultscape.study.parts import Part, key_of, read_manifest, there, write_manifest
+from faultscape.study.settings import Settings
+from faultscape.study.tables import label_maps, pixel_counts
+from faultscape.study.tables.corpus import Image, part_name, read_corpus
+from faultscape.study.tables.pixel_counts import MAPS, MapCounts
+from faultscape.study.tables.stress_sets import read_stress
+
+MSP = "doubt-msp"
+METHOD = 1  # raised when the same maps and scores make other counts
+
+
+@dataclass(frozen=True)
+class Counting:
+    """What is counted of a model: by which truth, and of which scorers {folder: (word, offset, number of channels)}, in words that JSON can hold."""
+
+    truth: str = ""
+    scorers: dict[str, tuple[str, float, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CountedPart:
+    """The parts of one shard's counts that were put: {kind: (checksum, rows)}."""
+
+    parts: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+
+class PixelCounter:
+    """Counts the images of one shard and model; `of_answer` may be called in several threads."""
+
+    def __init__(
+        self,
+        root: Path,
+        settings: Settings,
+        name: str,
+        shard: int,
+        counting: Counting,
+        labels: Mapping[str, str],
+        kinds: Collection[str] = (),
+    ) -> None:
+        images = {image.id: image for image in read_corpus(root)}
+        judged = find_judged(root, images, counting.truth)
+        mine = {id_: image for id_, image in images.items() if image.shard == shard}
+        self._root, self._name, self._shard, self._classes = root, name, shard, settings.class_list
+        self._sizes = {id_: settings.working_size or (image.width, image.height) for id_, image in mine.items()}
+        self._judged = {id_: judged[id_] for id_ in mine}
+        self._judge = Judge(root, settings, self._judged, read_stress(root).holdouts)
+        self._places = narrow(table(self._classes, dict(labels)))
+        self._scorers = {
+            folder: (scorer_named(word), offset, channels) for folder, (word, offset, channels) in counting.scorers.items()
+        }
+        self._kinds = set(kinds) or {MAPS, *counting.scorers}
+        self._parents: tuple[int, StoredMaps | None] = (-1, None)
+        self._rows: dict[str, MapCounts] = {}
+        self._scores: dict[str, list[tuple[str, str, bytes]]] = {kind: [] for kind in self._kinds - {MAPS}}
+
+    def of_answer(self, id_: str, label_map: np.ndarray, scores: Mapping[str, np.ndarray]) -> bytes:
+        """Return the counts of one image as bytes: of its map (h, w) in the model's own labels, and of scores {folder: (H, W) float32}, among them perhaps its confidence in 255 steps.
+
+        Where max probability is scored, the confidence is 1 - that. Nothing is counted of an image that left the corpus.
+        """
+        if id_ not in self._sizes:
+            return b""
+        size = self._sizes[id_]
+        confidence = scores.get("confidence")
+        if confidence is not None:
+            confidence = confidence.astype(np.float32) / 255
+        if MSP in scores:
+            confidence = 1 - scores[MSP]
+        map_ = nearest(self._places[label_map], size)
+        views = self._judge.views(id_, size)
+        plain = next((view for view in views if not view.holdout), None)
+        held = MapCounts(*self._of_map(map_, plain, confidence)) if MAPS in self._kinds else MapCounts()
+        codes = [(folder, view.holdout, code) for view in views for folder, code in self._of_view(view, map_, scores, views, id_)]
+        return _written(held, codes)
+
+    def take(self, id_: str, code: bytes) -> None:
+        """Keep the counts of one image, in corpus order."""
+        if not code:
+            return
+        held, codes = _read(code)
+        self._rows[id_] = held
+        for folder, holdout, counts in codes:
+            if folder in self._scores:
+                self._scores[folder].append((id_, holdout, counts))
+
+    def compare(self, id_: str, label_map: np.ndarray) -> None:
+        """Count how the map (h, w) of an image, in the model's own labels, agrees with the model's map of its parent, where that is stored."""
+        parent = self._judged[id_].parent
+        if parent is None or MAPS not in self._kinds or id_ not in self._rows:
+            return
+        shard, other = parent
+        if self._parents[0] != shard:
+            where = label_maps.predictions(self._root, self._name)
+            known = part_name(shard) in there(where, [part_name(shard)])
+            self._parents = (shard, StoredMaps(where, shard, self._places, allowed(self._classes)) if known else None)
+        stored = self._parents[1]
+        before = None if stored is None else stored.read(other, self._sizes[id_])
+        if before is not None:
+            both = [before, nearest(self._places[label_map], self._sizes[id_])]
+            held = self._rows[id_]
+            self._rows[id_] = MapCounts(held.cells, confusions(both, len(self._classes) + 1)[0], held.bins)
+
+    def finish(self) -> CountedPart:
+        """Write the shard's parts and return them."""
+        parts = {}
+        if MAPS in self._kinds:
+            where = pixel_counts.counts_folder(self._root, self._name, MAPS)
+            parts[MAPS] = (pixel_counts.put_map_counts(where, self._shard, self._rows), len(self._rows))
+        for kind, rows in self._scores.items():
+            where = pixel_counts.counts_folder(self._root, self._name, kind)
+            parts[kind] = (pixel_counts.put_score_counts(where, self._shard, rows), len(rows))
+        return CountedPart(parts)
+
+    def _of_map(
+        self, map_: np.ndarray, plain: View | None, confidence: np.ndarray | None
+    ) -> tuple[np.ndarray | None, None, np.ndarray | None]:
+        if plain is None or plain.semantic is None:
+            return None, None, None
+        cells = confusions([plain.semantic, map_], len(self._classes) + 1)[0]
+        if confidence is None:
+            return cells, None, None
+        judged = plain.semantic != len(self._classes)
+        counts = calibration.calibration_counts(np.minimum(confidence, 1), plain.semantic == map_, judged)
+        return cells, None, np.stack([counts[name].astype(float) for name in ("bin_count", "bin_right", "bin_confidence")])
+
+    def _of_view(
+        self, view: View, map_: np.ndarray, scores: Mapping[str, np.ndarray], views: Sequence[View], id_: str
+    ) -> Iterable[tuple[str, bytes]]:
+        void = len(self._classes)
+        wrong = None if view.semantic is None else np.where(view.semantic == void, VOID, view.semantic != map_).astype(np.uint8)
+        groups, objects = group_pixels(view.anomaly, wrong)
+        coarse = view.anomaly is None and len(views) == 1
+        for folder, score in scores.items():
+            if folder in self._scorers:
+                scorer, offset, channels = self._scorers[folder]
+                half = rounded(scorer, score, channels, offset)
+                yield folder, encode_counts(count_groups(half, groups, objects, coarse=coarse, where=id_))
+
+
+def _written(held: MapCounts, codes: Sequence[tuple[str, str, bytes]]) -> bytes:
+    """Return counts of one image as bytes: a line of JSON, then the codes."""
+    sparse = (
+        None
+        if held.cells is None
+        else [len(held.cells), np.flatnonzero(held.cells).tolist(), held.cells[held.cells > 0].tolist()]
+    )
+    head = [
+        sparse,
+        None if held.bins is None else held.bins.tolist(),
+        [(folder, holdout, len(code)) for folder, holdout, code in codes],
+    ]
+    return json.dumps(head).encode() + b"\n" + b"".join(code for _, _, code in codes)
+
+
+def _read(code: bytes) -> tuple[MapCounts, list[tuple[str, str, bytes]]]:
+    head, _, rest = code.partition(b"\n")
+    sparse, bins, listed = json.loads(head)
+    cells = None
+    if sparse is not None:
+        side, at, numbers = sparse
+        cells = np.zeros(side * side, np.int64)
+        cells[at] = numbers
+        cells = cells.reshape(side, side)
+    out, at = [], 0
+    for folder, holdout, size in listed:
+        out.append((folder, holdout, rest[at : at + size]))
+        at += size
+    return MapCounts(cells, None, None if bins is None else np.array(bins)), out
+
+
+def state_of_maps(part: Part, stamp: str) -> str:
+    """Return what stands for the maps of a shard: their checksum, or what they were made from where they were dropped.
+
+    >>> state_of_maps(Part("abc", 2, ""), "s"), state_of_maps(Part("abc", 0, ""), "s")
+    ('abc', 'of s')
+    """
+    return part.sha256 if part.rows else f"of {stamp}"
+
+
+def counting_of(settings: Settings, name: str, truth: str, words: Sequence[str]) -> Counting:
+    """Return what is counted of a model by a truth, of some scorers."""
+    model = settings.models[name]
+    offsets, channels = model.options.get("offsets", {}), len(model.labels) or len(settings.class_list)
+    return Counting(truth, {doubt_folder(word): (word, float(offsets.get(word, 0.0)), channels) for word in words})
+
+
+class CountParts:
+    """The counts of a study by one truth: which parts of a model are there, and how new ones come to count."""
+
+    def __init__(self, root: Path, settings: Settings, truth: str) -> None:
+        self._root, self._settings, self._truth = root, settings, truth
+        self._images = {image.id: image for image in read_corpus(root)}
+        self.judged = find_judged(root, self._images, truth)
+        self._holdouts = read_stress(root).holdouts
+        self._by_shard: dict[int, list[Image]] = {}
+        for image in self._images.values():
+            self._by_shard.setdefault(image.shard, []).append(image)
+        self._labels: dict[int, str] = {}
+
+    def parents(self, shard: int) -> set[int]:
+        """Return the shards that hold the images which those of a shard were made of, and whose maps theirs are compared with."""
+        held = (self.judged[image.id].parent for image in self._by_shard.get(shard, ()))
+        return {parent[0] for parent in held if parent is not None}
+
+    def lacking(self, name: str, shard: int, state: str, counting: Counting) -> list[str]:
+        """Return the kinds of counts of a model's shard that are missing or stale; ``state`` is what stands for its maps."""
+        kinds = [MAPS, *counting.scorers]
+        held = {kind: there(pixel_counts.counts_folder(self._root, name, kind), [part_name(shard)]) for kind in kinds}
+        return [
+            kind
+            for kind in kinds
+            if (part := held[kind].get(part_name(shard))) is None or part.key != self.key(name, shard, kind, state, counting)
+        ]
+
+    def uncounted(self, name: str, states: Mapping[int, str], counting: Counting) -> list[int]:
+        """Return the shards, {number: what stands for their maps}, whose counts are missing or stale."""
+        kinds = [MAPS, *counting.scorers]
+        held = {kind: there(pixel_counts.counts_folder(self._root, name, kind)) for kind in kinds}
+        return [
+            shard
+            for shard, state in states.items()
+            if any(
+                (part := held[kind].get(part_name(shard))) is None or part.key != self.key(name, shard, kind, state, counting)
+                for kind in kinds
+            )
+        ]
+
+    def counts_key(self, shard: int, counting: Counting) -> str:
+        """Return a key of what counts of a shard follow from besides the model."""
+        return key_of(METHOD, self._labels_of(shard), self._holdouts, counting.truth, sorted(counting.scorers.items()))
+
+    def enter(self, name: str, made: Iterable[tuple[int, str, Counting, CountedPart]]) -> None:
+        """Make parts of (shard, what stands for its maps, what was counted) count, with one put a kind."""
+        new: dict[str, dict[str, Part]] = {}
+        for shard, state, counting, counted in made:
+            for kind, (sha, rows) in counted.parts.items():
+                new.setdefault(kind, {})[part_name(shard)] = Part(sha, rows, self.key(name, shard, kind, state, counting))
+        for kind, parts in new.items():
+            where = pixel_counts.counts_folder(self._root, name, kind)
+            write_manifest(where, read_manifest(where) | parts)
+
+    def key(self, name: str, shard: int, kind: str, state: str, counting: Counting) -> str:
+        """Return the key of what a kind of counts of a model's shard follows from."""
+        settings = self._settings
+        about = [
+            METHOD,
+            settings.classes.counted,
+            settings.size,
+            meaning(settings.class_list, settings.models[name].labels),
+            state,
+            self._labels_of(shard),
+        ]
+        if kind == MAPS:
+            maps = read_manifest(label_maps.predictions(self._root, name))
+            parents = [maps[part_name(number)].sha256 for number in sorted(self.parents(shard)) if part_name(number) in maps]
+            return key_of(about, parents)
+        word, *rounding = counting.scorers[kind]
+        return key_of(about, kind, word if ".py:" not in word else "", rounding, self._holdouts)
+
+    def _labels_of(self, shard: int) -> str:
+        """Return a digest of the labels of a shard's images."""
+        if shard not in self._labels:
+            rows = self._by_shard.get(shard, [])
+            ids = sorted((image.id, image.parent) for image in rows)
+            self._labels[shard] = key_of(list(made_from(self._root, (self.judged[image.id] for image in rows))), ids)
+        return self._labels[shard]
