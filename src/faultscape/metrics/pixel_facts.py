@@ -46,8 +46,8 @@ def facts_of(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = Fals
     """Return the facts of every pixel at ``size`` (width, height).
 
     >>> facts = facts_of(np.log(np.array([[[0.7]], [[0.2]], [[0.1]]], np.float32)), (1, 1))
-    >>> float(facts.winner[0, 0].round(4)), float(facts.others[0, 0].round(4)), float(facts.entropy[0, 0].round(4))
-    (0.7, 0.3, 0.8018)
+    >>> [round(float(values[0, 0]), 4) for values in (facts.winner, facts.others, facts.entropy)]
+    [0.7, 0.3, 0.8018]
     """
     scores = finite(scores)
     top, second, others, spread = np.empty((4, size[1], size[0]), np.float32)
@@ -67,8 +67,8 @@ def facts_of_members(
 
     >>> sure = np.log(np.array([[[0.9]], [[0.1]]], np.float32))
     >>> facts = facts_of_members([sure, sure[::-1]], (1, 1))
-    >>> float(facts.entropy[0, 0].round(4)), float((facts.expected + facts.information)[0, 0].round(4))
-    (0.6931, 0.6931)
+    >>> [round(float(values[0, 0]), 4) for values in (facts.entropy, facts.expected + facts.information)]
+    [0.6931, 0.6931]
     """
     kinds = [bool(marginal)] * len(members) if isinstance(marginal, bool) else list(marginal)
     held = [finite(scores) for scores in members]

@@ -142,6 +142,7 @@ class PixelCounter:
         if plain is None or plain.semantic is None:
             return None, None, None
         cells = confusions([plain.semantic, map_], len(self._classes) + 1)[0]
+        cells[-1] = 0  # what is void in the truth is no error
         if confidence is None:
             return cells, None, None
         judged = plain.semantic != len(self._classes)

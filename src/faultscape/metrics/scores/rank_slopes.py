@@ -51,7 +51,7 @@ def rank_images(images: Sequence[SparseHistogram], *, recall: float = 0.95, fals
     >>> one = SparseHistogram(np.array([10, 20, 30]), np.array([2, 1, 0]), np.array([0, 1, 1]))
     >>> found = rank_images([one, one])
     >>> round(float(found.average_precision.value), 4), round(float(found.auroc.value), 4), round(float(found.fpr.value), 4)
-    (0.9, 0.9167, 0.3333)
+    (0.8333, 0.9167, 0.3333)
     """
     count = len(images)
     of = np.repeat(np.arange(count), [len(image.places) for image in images])
