@@ -40,6 +40,7 @@ from .verbs.measure import measure as measure
 from .verbs.plan import plan as plan
 from .verbs.predict import predict as predict
 from .verbs.rank import rank as rank
+from .verbs.reliability import reliability as reliability
 from .verbs.report import report as report
 from .verbs.run import run as run
 from .verbs.scale import scale as scale

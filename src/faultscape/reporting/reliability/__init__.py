@@ -1,0 +1,1 @@
+"""The reliability card: what a person looks at."""

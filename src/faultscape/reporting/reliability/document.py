@@ -1,0 +1,146 @@
+"""reliability.json: every number of the card in one flat list of cells, from which page and tables are made.
+
+Conventions: a cell is a number of a model, or of a model and scorer, under a condition, or over all corrupted ones; undefined is null, intervals are 95 %. Differences are over the images that both
+have. What is lacking stands beside, with the line that makes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
+
+from faultscape.nouns import JsonObject
+
+CORRUPTED = "all corruptions"  # the condition of means over corruptions
+RANDOM = "random"
+
+
+@dataclass(frozen=True)
+class CardMetric:
+    """A number of the card: its ``title``, whether high or low is better, and what it is in a sentence."""
+
+    name: str
+    title: str
+    better: Literal["high", "low"]
+    says: str
+    of: Literal["maps", "errors", "anomalies"]
+    short: str = ""
+
+
+CARD_METRICS: tuple[CardMetric, ...] = (
+    CardMetric("miou", "mIoU", "high", "mean over classes of intersection over union, pooled over images (S0 eq. 7); of all corruptions the mean over severities, then over corruptions", "maps"),
+    CardMetric("relative_drop", "Relative drop", "low", "share of the clean mIoU that is lost, 1 - corrupted / clean", "maps", "drop"),
+    CardMetric("corruption_error", "Corruption error", "low", "errors 1 - mIoU summed over severities, divided by those of the reference model, mean over corruptions (Hendrycks and Dietterich 2019)", "maps", "mCE"),
+    CardMetric("consistency", "Consistency", "high", "mIoU of the model's maps of corrupted images with its own maps of the clean ones: no labels are used (arXiv 2503.00450)", "maps"),
+    CardMetric("ece", "ECE", "low", "expected calibration error of the largest probability, 15 bins of equal width", "maps"),
+    CardMetric("error_auroc", "Calibration AUROC", "high", "AUROC of doubt at finding wrong pixels among the known ones (S3's calibration AUC)", "errors", "cal. AUROC"),
+    CardMetric("error_ap", "AP of errors", "high", "average precision of doubt at finding wrong pixels; not comparable between models of unequal accuracy", "errors", "AP errors"),
+    CardMetric("error_fpr95", "FPR95 of errors", "low", "share of right pixels that are doubted as much when 95 % of the wrong ones are found", "errors", "FPR95 errors"),
+    CardMetric("average_precision", "AP", "high", "average precision of doubt at finding anomalous pixels, all pixels pooled, step sum (S4 5)", "anomalies"),
+    CardMetric("auroc", "AUROC", "high", "area under the ROC curve of anomalous pixels", "anomalies"),
+    CardMetric("fpr95", "FPR95", "low", "share of known pixels that are doubted as much when 95 % of the anomalous ones are found", "anomalies"),
+)  # fmt: skip
+TITLES = {metric.name: metric for metric in CARD_METRICS}
+
+
+class CardCell(TypedDict, total=False):
+    """One number of the card."""
+
+    model: str
+    scorer: str
+    condition: str
+    metric: str
+    value: float | None
+    low: float | None
+    high: float | None
+    images: int
+
+
+class CardDifference(TypedDict, total=False):
+    """The difference of two rows, first minus second, in one number, over the images that both have."""
+
+    metric: str
+    condition: str
+    scorer: str
+    first: str
+    second: str
+    difference: float | None
+    low: float | None
+    high: float | None
+    images: int
+
+
+class CardGap(TypedDict):
+    """What is lacking of a model: of which conditions, and the line that makes it ('' where none helps)."""
+
+    model: str
+    scorer: str
+    conditions: list[str]
+    why: str
+    line: str
+
+
+class CardObjects(TypedDict, total=False):
+    """What becomes of some anomalous objects under one condition."""
+
+    model: str
+    scorer: str
+    condition: str
+    objects: str
+    count: int
+    average_precision: float | None
+    recall: float | None
+    found: float | None
+
+
+class CardCondition(TypedDict, total=False):
+    """A condition: its kind, how many images it has, and of made sets what made them."""
+
+    name: str
+    kind: str
+    images: int
+    sets: list[str]
+    holdout: str
+    corruption: str
+    severity: int
+    of: str
+    edition: str
+    anomalous: float | None
+
+
+class CardModel(TypedDict, total=False):
+    """A model: its scorers, members and flags, and how long it takes."""
+
+    name: str
+    kind: str
+    members: list[str]
+    flags: list[str]
+    scorers: list[str]
+
+
+class Card(TypedDict, total=False):
+    """All that reliability.json holds."""
+
+    study: str
+    truth: str
+    reference: str
+    models: list[CardModel]
+    conditions: list[CardCondition]
+    cells: list[CardCell]
+    objects: list[CardObjects]
+    paired: list[CardDifference]
+    gaps: list[CardGap]
+    ranking: JsonObject
+    times: list[Any]
+    units: JsonObject
+    notes: list[str]
+    provenance: JsonObject
+
+
+def find_cell(card: Card, model: str, condition: str, metric: str, scorer: str = "") -> CardCell | None:
+    """Return a cell of the card, None where it is empty."""
+    wanted = (model, condition, metric, scorer)
+    for cell in card["cells"]:
+        if (cell["model"], cell["condition"], cell["metric"], cell.get("scorer", "")) == wanted:
+            return cell
+    return None

@@ -1,0 +1,247 @@
+"""The tables of the card, views of its cells: models in rows, sets in columns, as S3 and S4 print them; written as CSV, Markdown and LaTeX.
+
+Conventions: numbers have three digits in Markdown and LaTeX and twelve in CSV; an empty cell is a dash. The scorer of a model's own row is max probability where it was counted, else the first: none is
+chosen by the numbers that it is shown with. The best of a column is marked where no other is within its interval.
+Source: S3 Tables 2 and 3; S4 Tables 1 and 3.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from faultscape.reporting.reliability.document import CORRUPTED, RANDOM, TITLES, Card, CardCell, find_cell
+from faultscape.study.folder import put
+
+FIRST_SCORER = "msp"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a view: what stands above it, the condition that it is of ('' for none), the metric, and the cell of a row (model, scorer)."""
+
+    title: str
+    condition: str
+    metric: str
+    cell: Callable[[str, str], CardCell | None]
+
+    @property
+    def better(self) -> str:
+        """Whether high or low is better, '' where neither is."""
+        return TITLES[self.metric].better if self.metric in TITLES else ""
+
+
+@dataclass(frozen=True)
+class View:
+    """A table: its name (of its files), title and what it says, its columns, and its rows (model, scorer)."""
+
+    name: str
+    title: str
+    says: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, str], ...]
+    with_scorers: bool = False
+
+
+def views_of(card: Card) -> list[View]:
+    """Return the tables that a card has something for."""
+    made = [_models(card), _corruptions(card), _table_of_s3(card), _table_of_s4(card), _errors(card)]
+    return [view for view in made if view is not None]
+
+
+def main_scorer(card: Card, model: str) -> str:
+    """Return the scorer of a model's own row: max probability where it was counted, else the first; '' where there is none."""
+    scorers = next((one.get("scorers", []) for one in card["models"] if one["name"] == model), [])
+    return FIRST_SCORER if FIRST_SCORER in scorers else scorers[0] if scorers else ""
+
+
+def conditions_of(card: Card, *kinds: str) -> list[str]:
+    """Return the names of the conditions of some kinds."""
+    return [condition["name"] for condition in card["conditions"] if condition["kind"] in kinds]
+
+
+def _of_maps(card: Card, title: str, condition: str, metric: str) -> Column:
+    return Column(title, condition, metric, lambda model, _scorer: find_cell(card, model, condition, metric))
+
+
+def _of_score(card: Card, title: str, condition: str, metric: str, *, main: bool = False) -> Column:
+    def cell(model: str, scorer: str) -> CardCell | None:
+        return find_cell(card, model, condition, metric, main_scorer(card, model) if main and model != RANDOM else scorer)
+
+    return Column(title, condition, metric, cell)
+
+
+def _filled(columns: Sequence[Column], rows: Sequence[tuple[str, str]]) -> tuple[Column, ...]:
+    """Return the columns in which some row has a number."""
+    return tuple(column for column in columns if any(column.cell(*row) for row in rows))
+
+
+def _clean(card: Card) -> str:
+    return next(iter(conditions_of(card, "clean")), "")
+
+
+def _models(card: Card) -> View | None:
+    rows = tuple((one["name"], "") for one in card["models"])
+    clean = _clean(card)
+    columns = [
+        _of_maps(card, f"mIoU {clean}", clean, "miou"),
+        _of_maps(card, "mIoU corrupted", CORRUPTED, "miou"),
+        _of_maps(card, "relative drop", CORRUPTED, "relative_drop"),
+        _of_maps(card, f"mCE to {card.get('reference', '')}", CORRUPTED, "corruption_error"),
+        _of_maps(card, "consistency", CORRUPTED, "consistency"),
+        *(_of_maps(card, f"mIoU {name}", name, "miou") for name in conditions_of(card, "natural", "foggy")),
+        _of_maps(card, f"ECE {clean}", clean, "ece"),
+        _of_score(card, "calibration AUROC", clean, "error_auroc", main=True),
+        _of_score(card, "corrupted", CORRUPTED, "error_auroc", main=True),
+        *(_of_score(card, f"AP {name}", name, "average_precision", main=True) for name in conditions_of(card, "anomaly")),
+    ]
+    if any(column.metric == "average_precision" and column.cell(RANDOM, RANDOM) for column in columns):
+        rows = (*rows, (RANDOM, RANDOM))
+    filled = _filled(columns, rows)
+    return View("models", "The card", "One row a model. Doubt is 1 - max probability, unless a model has no such scorer.", filled, rows) if filled else None
+
+
+def _corruptions(card: Card) -> View | None:
+    names = list(dict.fromkeys(str(c["corruption"]) for c in card["conditions"] if c["kind"] == "corrupted" and c.get("corruption")))
+    rows = tuple((one["name"], "") for one in card["models"])
+
+    def mean(name: str) -> Callable[[str, str], CardCell | None]:
+        conditions = [c["name"] for c in card["conditions"] if c.get("corruption") == name and c["kind"] == "corrupted"]
+
+        def cell(model: str, _scorer: str) -> CardCell | None:
+            found = [find_cell(card, model, condition, "miou") for condition in conditions]
+            values = [one["value"] for one in found if one is not None and one["value"] is not None]
+            return {"model": model, "condition": name, "metric": "miou", "value": sum(values) / len(values)} if values else None
+
+        return cell
+
+    columns = [_of_maps(card, "clean", _clean(card), "miou"), *(Column(name, name, "miou", mean(name)) for name in names), _of_maps(card, "mean", CORRUPTED, "miou")]  # fmt: skip
+    filled = _filled(columns, rows)
+    return View("corruptions", "mIoU under corruption", "Mean over the severities of each corruption; the last column is the mean of these.", filled, rows) if names and filled else None  # fmt: skip
+
+
+def _table_of_s3(card: Card) -> View | None:
+    """The columns of S3 Tables 2 and 3."""
+    rows, clean = tuple((one["name"], "") for one in card["models"]), _clean(card)
+    columns = [
+        _of_maps(card, f"{clean} mIoU", clean, "miou"),
+        _of_score(card, f"{clean} calibration AUC", clean, "error_auroc", main=True),
+        _of_maps(card, "corrupted mIoU", CORRUPTED, "miou"),
+    ]
+    for name in conditions_of(card, "anomaly"):
+        columns += [_of_score(card, f"{name} AUC-ROC", name, "auroc", main=True), _of_score(card, f"{name} AUC-PR", name, "average_precision", main=True)]
+    filled = _filled(columns, rows)
+    return View("table-s3", "As Buchanan et al. 2022, Tables 2 and 3", "Doubt is 1 - max probability. AUC-PR is the step sum.", filled, rows) if len(filled) > 1 else None  # fmt: skip
+
+
+def _score_rows(card: Card) -> tuple[tuple[str, str], ...]:
+    return tuple((one["name"], scorer) for one in card["models"] for scorer in one.get("scorers", []))
+
+
+def _table_of_s4(card: Card) -> View | None:
+    """The columns of S4 Table 1: AP and FPR95 a set, then the mIoU that the method leaves."""
+    rows, columns = ((RANDOM, RANDOM), *_score_rows(card)), list[Column]()
+    for name in conditions_of(card, "anomaly"):
+        columns += [_of_score(card, f"{name} {TITLES[m].title}", name, m) for m in ("average_precision", "fpr95", "auroc")]
+    filled = _filled(columns, rows)
+    if not filled:
+        return None
+    columns = [*filled, _of_maps(card, f"mIoU {_clean(card)}", _clean(card), "miou")]
+    return View(
+        "table-s4", "As Blum et al. 2021, Table 1", "Every scorer of every model, all pixels of a set pooled; the AP of chance is the share of anomalous pixels.", _filled(columns, rows), rows, with_scorers=True
+    )  # fmt: skip
+
+
+def _errors(card: Card) -> View | None:
+    """Misclassification detection, S4 appendix A."""
+    rows, columns = _score_rows(card), list[Column]()
+    for name in [*conditions_of(card, "clean", "misclassified", "natural"), CORRUPTED]:
+        columns += [_of_score(card, f"{name} {TITLES[m].title}", name, m) for m in ("error_ap", "error_auroc", "error_fpr95")]
+    filled = _filled(columns, rows)
+    return View(
+        "errors", "Finding wrong pixels", "Wrong pixels among the known ones are the positives (S4, appendix A). A void-class score is left out here: it asks what is unknown, not what is wrong.", filled, rows, with_scorers=True
+    ) if filled else None  # fmt: skip
+
+
+def write_tables(out: Path, card: Card) -> None:
+    """Write every number as cells.csv, and each table as CSV, Markdown and LaTeX."""
+    put(out / "cells.csv", _cells_text(card).encode("utf-8", "surrogateescape"))
+    for view in views_of(card):
+        put(out / f"{view.name}.csv", csv_text(view).encode("utf-8", "surrogateescape"))
+        put(out / f"{view.name}.md", markdown_text(view).encode("utf-8", "surrogateescape"))
+        put(out / f"{view.name}.tex", latex_text(view).encode("utf-8", "surrogateescape"))
+
+
+def _cells_text(card: Card) -> str:
+    names = ("model", "scorer", "condition", "metric", "value", "low", "high", "images")
+    return _csv([list(names), *([_plain(dict(cell).get(name)) for name in names] for cell in card["cells"])])
+
+
+def csv_text(view: View) -> str:
+    """Return a view as CSV, each number with the ends of its interval beside it."""
+    head = ["model", *(["scorer"] if view.with_scorers else [])]
+    for column in view.columns:
+        head += [column.title, f"{column.title} low", f"{column.title} high"]
+    rows = []
+    for row in view.rows:
+        line = list(row) if view.with_scorers else [row[0]]
+        for column in view.columns:
+            cell = column.cell(*row) or {}
+            line += [_plain(cell.get(key)) for key in ("value", "low", "high")]
+        rows.append(line)
+    return _csv([head, *rows])
+
+
+def _csv(rows: Sequence[Sequence[str]]) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(rows)
+    return out.getvalue()
+
+
+def _plain(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def markdown_text(view: View) -> str:
+    """Return a view as a table of Markdown."""
+    head = [*(["model", "scorer"] if view.with_scorers else ["model"]), *(column.title for column in view.columns)]
+    lines = [f"| {' | '.join(map(_escaped, head))} |", f"|{'---|' * len(head)}"]
+    for row, cells in _texts(view):
+        lines.append(f"| {' | '.join(map(_escaped, [*row, *cells]))} |")
+    return f"**{view.title}.** {view.says}\n\n" + "\n".join(lines) + "\n"
+
+
+def latex_text(view: View) -> str:
+    r"""Return a view as a LaTeX table (booktabs)."""
+    words = 2 if view.with_scorers else 1
+    head = [*(["model", "scorer"] if view.with_scorers else ["model"]), *(f"{column.title} {_arrow(column)}" for column in view.columns)]
+    lines = [f"% {view.title}. {view.says}", rf"\begin{{tabular}}{{{'l' * words}{'r' * len(view.columns)}}}", r"\toprule"]
+    lines += [" & ".join(_tex(word) for word in head) + r" \\", r"\midrule"]
+    lines += [" & ".join([*map(_tex, row), *cells]) + r" \\" for row, cells in _texts(view, dash="--")]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _texts(view: View, dash: str = "–") -> list[tuple[list[str], list[str]]]:
+    out = []
+    for row in view.rows:
+        cells = [column.cell(*row) for column in view.columns]
+        texts = [dash if cell is None or cell["value"] is None else f"{cell['value']:.3f}" for cell in cells]
+        out.append((list(row) if view.with_scorers else [row[0]], texts))
+    return out
+
+
+def _arrow(column: Column) -> str:
+    return {"high": "$\\uparrow$", "low": "$\\downarrow$"}.get(column.better, "")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _tex(text: str) -> str:
+    for mark in ("&", "%", "#", "_"):
+        text = text.replace(mark, f"\\{mark}")
+    return text

@@ -1,0 +1,35 @@
+"""What `reliability` prints: the row of each model, what is lacking, and where the rest lies."""
+
+from __future__ import annotations
+
+from faultscape.errors import counted
+from faultscape.reporting.reliability.document import Card
+from faultscape.reporting.reliability.tables import views_of
+
+_WIDEST = 12
+_MOST = 7  # columns that a terminal has room for
+
+
+def card_text(path: str, card: Card) -> str:
+    """Return the card's first table, its notes, what is lacking with the lines that make it, and what was written."""
+    lines = []
+    for view in views_of(card)[:1]:
+        shown = view.columns[:_MOST]
+        width = max(5, *(len(model) for model, _ in view.rows))
+        lines.append(f"{'':<{width}} " + " ".join(f"{column.title[:_WIDEST]:>{_WIDEST}}" for column in shown))
+        for row in view.rows:
+            cells = [column.cell(*row) for column in shown]
+            texts = ["-" if cell is None or cell["value"] is None else f"{cell['value']:.4f}" for cell in cells]
+            lines.append(f"{row[0]:<{width}} " + " ".join(f"{text:>{_WIDEST}}" for text in texts))
+    if agreement := dict(card.get("ranking") or {}).get("agreement"):
+        assert isinstance(agreement, dict)
+        told = ", ".join(f"{value:.2f} with mIoU {name}" for name, value in agreement.items())
+        lines.append(f"without labels, by consistency alone, the rank correlation is {told}")
+    lines += [f"note: {note}" for note in card.get("notes", [])]
+    for gap in card.get("gaps", []):
+        where = f" on {', '.join(gap['conditions'][:4])}{', ...' if len(gap['conditions']) > 4 else ''}" if gap["conditions"] else ""
+        line = f"; `{gap['line']}` fills it" if gap["line"] else ""
+        lines.append(f"empty: {gap['model']}{where}: {gap['why']}{line}")
+    number = len(card["conditions"])
+    lines.append(f"{path}: report.html, reliability.json, cells.csv and tables ({counted(number, 'condition')}, {counted(len(card['models']), 'model')})")
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""What `reliability` does to a study."""

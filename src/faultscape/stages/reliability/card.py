@@ -1,0 +1,227 @@
+"""From the counts of all models to the document of the card.
+
+Conventions: as reporting.reliability.document. The clean condition is the first; corrupted conditions of it make the means. Two models are compared over the images that both have.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from faultscape.metrics.intervals.evidence import Drawn, Ratios
+from faultscape.metrics.intervals.units import Units as Drawable
+from faultscape.metrics.robustness import corruption_error, mean_corrupted, relative_drop
+from faultscape.metrics.scorers import scorer_named
+from faultscape.metrics.scores.rank_slopes import Ranked
+from faultscape.ranking.agreement import spearman
+from faultscape.reporting.measure.document import number
+from faultscape.reporting.reliability.document import CORRUPTED, RANDOM, Card, CardCell, CardDifference, CardObjects
+from faultscape.stages.reliability.conditions import Condition, Units
+from faultscape.stages.reliability.numbers import ModelNumbers, ScoreNumbers
+
+Evidence = Ratios | Drawn
+_OF_ERRORS = ("clean", "corrupted", "foggy", "natural", "misclassified")
+_WITH_LABELS = ("clean", "corrupted", "foggy", "natural", "anomaly")
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """All that was found: evidence by (model, scorer, condition, metric), images behind each, and of scorers what becomes of objects and of the thresholds."""
+
+    evidence: dict[tuple[str, str, str, str], Evidence]
+    images: dict[tuple[str, str, str], tuple[str, ...]]
+    scores: dict[tuple[str, str, str], ScoreNumbers]
+
+
+def judge(
+    models: Sequence[ModelNumbers], conditions: Sequence[Condition], withheld: Mapping[str, np.ndarray], reference: str
+) -> Judgement:
+    """Return the numbers of all models under all conditions; ``withheld`` {holdout: (C,)} are the classes that it withholds."""
+    found = Judgement({}, {}, {})
+    for model in models:
+        _judge_maps(model, conditions, withheld, found)
+        for scorer in model.scorers:
+            _judge_scores(model, scorer, conditions, found)
+    of_corruptions = {model.name: by_corruption(found, model.name, conditions) for model in models}
+    for model in models:
+        mine = of_corruptions[model.name]
+        clean = next((found.evidence.get((model.name, "", c.name, "miou")) for c in conditions if c.kind == "clean"), None)
+        if not mine:
+            continue
+        mean = mean_corrupted(mine)
+        found.evidence[model.name, "", CORRUPTED, "miou"] = mean
+        if isinstance(clean, Ratios):
+            found.evidence[model.name, "", CORRUPTED, "relative_drop"] = relative_drop(clean, mean)
+        if reference in of_corruptions and of_corruptions[reference]:
+            error = corruption_error(mine, of_corruptions[reference])
+            if not math.isnan(error.value):
+                found.evidence[model.name, "", CORRUPTED, "corruption_error"] = error
+    for model in models:
+        for metric, scorers in (("consistency", [""]), ("error_auroc", list(model.scorers.values())), ("error_ap", list(model.scorers.values()))):
+            for scorer in scorers:
+                held = by_corruption(found, model.name, conditions, metric, scorer)
+                if held:
+                    found.evidence[model.name, scorer, CORRUPTED, metric] = mean_corrupted(held)
+    return found
+
+
+def by_corruption(
+    found: Judgement, model: str, conditions: Sequence[Condition], metric: str = "miou", scorer: str = ""
+) -> dict[tuple[str, int], Ratios]:
+    """Return {(corruption, severity): number} of the corrupted conditions of the clean set that a model has."""
+    base = next((c.sets[0] for c in conditions if c.kind == "clean"), "")
+    out = {}
+    for condition in conditions:
+        if condition.kind == "corrupted" and condition.of == base:
+            held = found.evidence.get((model, scorer, condition.name, metric))
+            if isinstance(held, Ratios) and not math.isnan(held.value):
+                out[condition.corruption, condition.severity] = held
+    return out
+
+
+def _judge_maps(model: ModelNumbers, conditions: Sequence[Condition], withheld: Mapping[str, np.ndarray], found: Judgement) -> None:
+    for condition in conditions:
+        key = (model.name, "", condition.name)
+        if condition.kind in _WITH_LABELS:
+            images = model.counted(condition)
+            found.images[key] = images
+            if (miou := model.miou(images, withheld.get(condition.holdout))) is not None and not math.isnan(miou.value):
+                found.evidence[*key, "miou"] = miou
+            if not condition.holdout and (ece := model.ece(images)) is not None:
+                found.evidence[*key, "ece"] = ece
+        if condition.kind in ("corrupted", "foggy") and (consistency := model.consistency(condition.images)) is not None:
+            found.evidence[*key, "consistency"] = consistency
+
+
+def _judge_scores(model: ModelNumbers, folder: str, conditions: Sequence[Condition], found: Judgement) -> None:
+    word = model.scorers[folder]
+    tells = scorer_named(word).tells_errors
+    for condition in conditions:
+        images = model.counted(condition, folder)
+        if not images:
+            continue
+        key = (model.name, word, condition.name)
+        found.images[key] = images
+        if condition.kind in _OF_ERRORS and tells:
+            with_labels = tuple(id_ for id_ in images if id_ in set(model.counted(condition)))
+            if with_labels:
+                _enter(found, key, model.errors(folder, with_labels), ("error_ap", "error_auroc", "error_fpr95"))
+        if condition.with_anomalies:
+            numbers = model.anomalies(folder, condition, images)
+            _enter(found, key, numbers, ("average_precision", "auroc", "fpr95"))
+            found.scores[key] = numbers
+
+
+def _enter(found: Judgement, key: tuple[str, str, str], numbers: ScoreNumbers, names: tuple[str, str, str]) -> None:
+    ranked: Ranked = numbers.ranked
+    if not ranked.undefined:
+        for name, linear in zip(names, (ranked.average_precision, ranked.auroc, ranked.fpr), strict=True):
+            found.evidence[*key, name] = Ratios(linear, None)
+
+
+def cells(found: Judgement, units: Units, conditions: Sequence[Condition]) -> list[CardCell]:
+    """Return the cells of the card, those of chance too, whose average precision is the share of anomalous pixels."""
+    out: list[CardCell] = []
+    for (model, scorer, condition, metric), evidence in found.evidence.items():
+        low, high = _interval(evidence, units)
+        images = found.images.get((model, scorer, condition)) or found.images.get((model, "", condition), ())
+        out.append(
+            {"model": model, "scorer": scorer, "condition": condition, "metric": metric, "value": number(evidence.value), "low": low, "high": high, "images": len(images)}
+        )  # fmt: skip
+    for condition in conditions:
+        if (share := anomalous_share(found, condition.name)) is not None:
+            for metric, value in (("average_precision", share), ("auroc", 0.5), ("fpr95", 0.95)):
+                out.append({"model": RANDOM, "scorer": RANDOM, "condition": condition.name, "metric": metric, "value": number(value), "low": None, "high": None, "images": len(condition.images)})  # fmt: skip
+    return out
+
+
+def anomalous_share(found: Judgement, condition: str) -> float | None:
+    """Return the share of anomalous pixels of a condition, as the first scorer that was counted there has it; None where there is none."""
+    for (_, _, name), numbers in found.scores.items():
+        if name == condition and numbers.ranked.positives and numbers.ranked.negatives:
+            return numbers.ranked.share
+    return None
+
+
+def objects(found: Judgement) -> list[CardObjects]:
+    """Return what becomes of anomalous objects, by size and place."""
+    return [
+        {
+            "model": model, "scorer": scorer, "condition": condition, "objects": some.called, "count": some.objects,
+            "average_precision": number(some.average_precision), "recall": number(some.recall), "found": number(some.found),
+        }
+        for (model, scorer, condition), numbers in found.scores.items()
+        for some in numbers.objects
+    ]  # fmt: skip
+
+
+def differences(found: Judgement, units: Units, models: Sequence[ModelNumbers], conditions: Sequence[Condition], withheld: Mapping[str, np.ndarray]) -> list[CardDifference]:
+    """Return the differences of every two models: of maps in mIoU and what is made of it, of every scorer that both have in AP, AUROC and the calibration AUROC."""
+    out: list[CardDifference] = []
+    by_name = {model.name: model for model in models}
+    for first, second in combinations(by_name, 2):
+        for condition, metric, scorer in _asked(found, first, second):
+            one, other = (found.evidence[name, scorer, condition, metric] for name in (first, second))
+            mine, theirs = (found.images.get((name, scorer, condition), ()) for name in (first, second))
+            common = mine
+            if condition != CORRUPTED and mine != theirs:
+                common = tuple(id_ for id_ in mine if id_ in set(theirs))
+                about = next(c for c in conditions if c.name == condition)
+                again = [_over(by_name[name], about, metric, scorer, common, withheld) for name in (first, second)]
+                if not common or None in again:
+                    continue
+                one, other = (number for number in again if number is not None)
+            gap = one.common(other) if isinstance(one, Ratios) and isinstance(other, Ratios) else None
+            if gap is None or math.isnan(gap.value):
+                continue
+            low, high = _interval(gap, units)
+            out.append(
+                {"metric": metric, "condition": condition, "scorer": scorer, "first": first, "second": second, "difference": number(gap.value), "low": low, "high": high, "images": len(common)}
+            )  # fmt: skip
+    return out
+
+
+def _asked(found: Judgement, first: str, second: str) -> Iterator[tuple[str, str, str]]:
+    compared = ("miou", "relative_drop", "consistency", "error_auroc", "average_precision", "auroc")
+    for (model, scorer, condition, metric) in found.evidence:
+        if model == first and metric in compared and (second, scorer, condition, metric) in found.evidence:
+            yield condition, metric, scorer
+
+
+def _over(model: ModelNumbers, condition: Condition, metric: str, scorer: str, images: tuple[str, ...], withheld: Mapping[str, np.ndarray]) -> Ratios | None:
+    """Return a number of a model over some images of a condition."""
+    if metric == "miou":
+        return model.miou(images, withheld.get(condition.holdout))
+    if metric == "consistency":
+        return model.consistency(images)
+    folder = next(folder for folder, word in model.scorers.items() if word == scorer)
+    numbers = model.errors(folder, images) if metric == "error_auroc" else model.anomalies(folder, condition, images)
+    ranked = numbers.ranked
+    return Ratios(ranked.average_precision if metric == "average_precision" else ranked.auroc, None)
+
+
+def ranking_without_labels(found: Judgement, models: Sequence[str], clean: str) -> dict[str, Any]:
+    """Return the ranking of models by their consistency, which asks for no label, and how it agrees with that by mIoU (Spearman), clean and corrupted; {} where fewer than two have one."""
+    held = {name: found.evidence.get((name, "", CORRUPTED, "consistency")) for name in models}
+    known = {name: number.value for name, number in held.items() if number is not None}
+    if len(known) < 2:
+        return {}
+    order = sorted(known, key=lambda name: -known[name])
+    out: dict[str, Any] = {"order": order, "models": len(known), "agreement": {}}
+    for condition, called in ((clean, "clean"), (CORRUPTED, "corrupted")):
+        truth = {name: of.value for name in known if (of := found.evidence.get((name, "", condition, "miou"))) is not None}
+        if len(truth) == len(known) >= 3:
+            out["agreement"][called] = number(spearman([known[n] for n in known], [truth[n] for n in known]))
+    return out
+
+
+def _interval(evidence: Evidence, units: Units) -> tuple[float | None, float | None]:
+    if isinstance(evidence, Ratios) and not evidence.linear.slopes.size:
+        return None, None
+    low, high = evidence.interval(Drawable(np.arange(units.count), units.count))
+    return number(low), number(high)

@@ -1,0 +1,139 @@
+"""The conditions that models are judged under: sets of the study by what they are, and which of them belong together.
+
+Conventions: *clean* is the set that made sets were made of, or the only labelled one; a *corrupted* set is one corruption at one severity of it, *foggy* one density; *anomaly* sets have labels of anomaly:
+blended ones, those of known data sets, and the clean set under each holdout; *natural* sets are those that a line names. What is drawn anew for intervals is the image that an image was made of, with all others of it, or its group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from faultscape.corpus.mixtures import mixture
+from faultscape.errors import OptionError, StudyError, closest
+from faultscape.stages.judging import Judged
+from faultscape.stages.made_sets import refuse_unfinished
+from faultscape.stressors.catalogue import entry
+from faultscape.study.tables.corpus import Image
+from faultscape.study.tables.stress_sets import StressSets
+
+Kind = Literal["clean", "corrupted", "foggy", "natural", "anomaly", "misclassified"]
+_MIXTURES = (".toml", ".json")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition: its name, its images in corpus order, and of made sets what made them; ``holdout`` is what makes pixels anomalous where no labels say so."""
+
+    name: str
+    kind: Kind
+    sets: tuple[str, ...]
+    images: tuple[str, ...]
+    holdout: str = ""
+    corruption: str = ""
+    severity: int = 0
+    of: str = ""
+    edition: str = ""
+
+    @property
+    def with_anomalies(self) -> bool:
+        """Whether some pixels are anomalous here."""
+        return self.kind == "anomaly"
+
+
+@dataclass(frozen=True)
+class Units:
+    """What is drawn anew: the unit of each image {id: number}, how many there are, and whether they are groups."""
+
+    of: Mapping[str, int]
+    count: int
+    grouped: bool
+
+
+def find_conditions(
+    root: Path, images: Mapping[str, Image], judged: Mapping[str, Judged], stress: StressSets, natural: Sequence[str], misclassified: Sequence[str]
+) -> tuple[list[Condition], list[str]]:
+    """Return the conditions of a study in the order of the card, and what to say of sets that are none; StudyError where nothing can be judged."""
+    sets: dict[str, list[Image]] = {}
+    for image in images.values():
+        sets.setdefault(image.set, []).append(image)
+    for word in natural:
+        _refuse_unknown("--natural", word, sets)
+    with_labels = {name: [i.id for i in mine if judged[i.id].semantic] for name, mine in sets.items()}
+    with_anomaly = {name: [i.id for i in mine if judged[i.id].anomaly] for name, mine in sets.items()}
+    bases = list(dict.fromkeys(about.of for about in stress.sets.values() if about.kind != "blend" and with_labels.get(about.of)))
+    collected = [name for name in sets if name not in stress.sets and with_labels[name] and not with_anomaly[name] and name not in natural]
+    clean = [name for name in bases if name in collected] or collected[:1]
+    notes = [
+        f"set {name} has labels and is not shown; --natural {name} shows it as a natural shift"
+        for name in collected
+        if name not in clean and sets[name][0].role != "train"
+    ]
+    out = [Condition(name, "clean", (name,), tuple(with_labels[name])) for name in clean]
+    for name, about in stress.sets.items():
+        if name not in sets or about.kind == "blend":
+            continue
+        refuse_unfinished(root, name)
+        mine = tuple(i.id for i in sets[name])
+        if with_anomaly[name]:
+            out.append(Condition(name, "anomaly", (name,), mine, of=about.of))
+        elif about.kind == "corrupt":
+            word = entry(str(about.parameters["corruption"])).name
+            out.append(Condition(name, "corrupted", (name,), mine, corruption=word, severity=int(str(about.parameters["severity"])), of=about.of))
+        else:
+            out.append(Condition(name, "foggy", (name,), mine, of=about.of))
+    out += [Condition(name, "natural", (name,), tuple(with_labels[name] or [i.id for i in sets[name]])) for name in natural]
+    for name, mine in with_anomaly.items():
+        about = stress.sets.get(name)
+        if mine and (about is None or about.kind == "blend"):
+            if about is not None:
+                refuse_unfinished(root, name)
+            edition = str(about.line.get("edition") or "") if about else ""
+            out.append(Condition(name, "anomaly", (name,), tuple(mine), of=about.of if about else "", edition=edition))
+    out += [
+        Condition(f"{name}.{holdout}" if len(clean) > 1 else holdout, "anomaly", (name,), tuple(with_labels[name]), holdout=holdout)
+        for name in clean
+        for holdout in stress.holdouts
+    ]
+    out += [_misclassified(word, sets, with_labels) for word in misclassified]
+    if not out:
+        raise StudyError(
+            f"{root} has no labelled image, no made set and no labels of anomaly, by which reliability could be judged; bring labels in with `faultscape label import`, or make sets with `faultscape stress`"
+        )
+    return out, notes
+
+
+def _misclassified(word: str, sets: Mapping[str, Sequence[Image]], labelled: Mapping[str, Sequence[str]]) -> Condition:
+    """Return the condition on which misclassification is asked: a set, or all sets of a mixture together."""
+    if Path(word).suffix in _MIXTURES and Path(word).exists():
+        names = [part.name for part in mixture(word).parts]
+        for name in names:
+            _refuse_unknown(f"--misclassified {word}", name, sets)
+        called = Path(word).stem
+    else:
+        _refuse_unknown("--misclassified", word, sets)
+        names, called = [word], word
+    if bare := next((name for name in names if not labelled[name]), None):
+        raise StudyError(f"--misclassified {word}: set {bare} has no labels of classes, so that nobody knows which pixels are wrong")
+    return Condition(f"errors of {called}", "misclassified", tuple(names), tuple(id_ for name in names for id_ in labelled[name]))
+
+
+def _refuse_unknown(option: str, name: str, sets: Mapping[str, object]) -> None:
+    if name not in sets:
+        raise OptionError(f"{option} {name}: the study has no such set; it has {', '.join(sets)}.{closest(name, list(sets))}")
+
+
+def units_of_images(images: Mapping[str, Image]) -> Units:
+    """Return the units of all images: the group of each, or the image that it was made of."""
+    numbers: dict[str, int] = {}
+    of: dict[str, int] = {}
+    grouped = False
+    for image in images.values():
+        first = image
+        while first.parent in images:
+            first = images[first.parent]
+        grouped |= bool(image.group)
+        of[image.id] = numbers.setdefault(f"group {image.group}" if image.group else first.id, len(numbers))
+    return Units(of, len(numbers), grouped)

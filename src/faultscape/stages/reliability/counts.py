@@ -1,0 +1,144 @@
+"""The counts of pixels of a study's models: those that are there, those that are made now of stored maps and doubt, and what is lacking, with the line that makes it.
+
+Conventions: doubt that is stored is counted as `predict --measure` would have. A model has the scorers of which counts or doubt are there.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.maps import runs
+from faultscape.metrics.scorers import SCORERS
+from faultscape.prediction.keep import DOUBT, doubt_folder
+from faultscape.stages.fill import CHANGES_NOTHING, fill
+from faultscape.stages.pixel_counts import CountedPart, Counting, CountParts, PixelCounter, counting_of, state_of_maps
+from faultscape.stages.worker_calls import task
+from faultscape.study.parts import Part, read_manifest, there
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables import label_maps, outputs, pixel_counts
+from faultscape.study.tables.corpus import part_name, read_corpus, shard_sizes
+from faultscape.study.tables.logs import Timing
+from faultscape.study.tables.pixel_counts import MAPS
+
+
+@dataclass(frozen=True)
+class CountJob:
+    """The counts of one shard of a model that are made of what is stored; ``made_from`` says what that is."""
+
+    study: str = field(metadata=CHANGES_NOTHING)
+    name: str
+    number: int
+    images: int
+    kinds: tuple[str, ...]
+    counting: Counting
+    labels: dict[str, str]
+    state: str
+    made_from: str
+
+
+@dataclass(frozen=True, eq=False)
+class ModelCounts:
+    """What is known of a model: {kind: its parts that count}, the word of each scorer {folder: word}, and the shards that lack a kind."""
+
+    name: str
+    parts: Mapping[str, Mapping[str, Part]]
+    scorers: Mapping[str, str]
+    lacking: Mapping[str, Collection[int]]
+
+
+def scorers_of_model(root: Path, settings: Settings, name: str) -> dict[str, str]:
+    """Return {folder: word} of the scorers of which a model has counts or stored doubt, in the order of the catalogue."""
+    known = {doubt_folder(scorer.name): scorer.name for scorer in SCORERS}
+    known |= {doubt_folder(word): word for word in settings.models[name].options.get("scorer", []) if ".py:" in word}
+    stored = {kind for kind in outputs.kinds(root, name) if kind.startswith(DOUBT)}
+    counted = {folder for folder in known if read_manifest(pixel_counts.counts_folder(root, name, folder))}
+    return {folder: word for folder, word in known.items() if folder in stored | counted}
+
+
+def fill_counts(
+    root: Path, settings: Settings, models: Sequence[str], truth: str, *, engine: str, workers: int | None
+) -> dict[str, ModelCounts]:
+    """Make the counts of models that are missing or stale and can be made of what is stored, and return what is there."""
+    counts, jobs, scorers = CountParts(root, settings, truth), list[CountJob](), dict[str, dict[str, str]]()
+    sizes = shard_sizes(root)
+    states: dict[str, dict[int, str]] = {}
+    for name in models:
+        scorers[name] = scorers_of_model(root, settings, name)
+        counting = counting_of(settings, name, truth, list(scorers[name].values()))
+        where = label_maps.predictions(root, name)
+        maps, stamps = there(where), label_maps.stamps_of(where)
+        states[name] = {int(part): state_of_maps(entry, stamps.get(part, "")) for part, entry in maps.items()}
+        stored = {kind: outputs.parts_by_shard(root, name, kind) for kind in scorers[name]}
+        for number in sorted(sizes):
+            if not (part := maps.get(part_name(number))) or not part.rows:
+                continue
+            lacking = counts.lacking(name, number, states[name][number], counting)
+            kinds = tuple(kind for kind in lacking if kind == MAPS or number in stored[kind])
+            if kinds:
+                only = Counting(truth, {kind: about for kind, about in counting.scorers.items() if kind in kinds})
+                key = counts.counts_key(number, only)
+                jobs.append(
+                    CountJob(str(root), name, number, sizes[number], kinds, only, settings.models[name].labels, states[name][number], key)
+                )
+
+    def enter(made: list[tuple[CountJob, CountedPart]]) -> list[Timing]:
+        for name in dict.fromkeys(job.name for job, _ in made):
+            counts.enter(name, [(job.number, job.state, job.counting, part) for job, part in made if job.name == name])
+        return []
+
+    fill(
+        root, "faultscape.stages.reliability.counts:count_shard", jobs, CountedPart, enter, parts=lambda job, made: [(pixel_counts.counts_folder(root, job.name, kind), part_name(job.number), sha) for kind, (sha, _) in made.parts.items()],
+        title="count", items=sum(job.images for job in jobs), engine=engine, workers=workers, begin_here=True,
+    )  # fmt: skip
+    return {name: _known(root, settings, counts, name, truth, scorers[name], states[name], sizes) for name in models}
+
+
+def _known(
+    root: Path, settings: Settings, counts: CountParts, name: str, truth: str, scorers: Mapping[str, str], states: Mapping[int, str], sizes: Collection[int]
+) -> ModelCounts:
+    counting = counting_of(settings, name, truth, list(scorers.values()))
+    parts: dict[str, dict[str, Part]] = {}
+    lacking: dict[str, set[int]] = {}
+    for kind in (MAPS, *scorers):
+        held = there(pixel_counts.counts_folder(root, name, kind))
+        fresh = {number for number in sizes if (part := held.get(part_name(number))) and part.key == counts.key(name, number, kind, states.get(number, ""), counting)}
+        parts[kind] = {part_name(number): held[part_name(number)] for number in fresh}
+        lacking[kind] = set(sizes) - fresh
+    return ModelCounts(name, parts, scorers, lacking)
+
+
+@task(CountJob)
+def count_shard(job: CountJob, tick: Callable[[int], None]) -> CountedPart:
+    """Count the pixels of one shard of a model, of its stored maps and doubt."""
+    root = Path(job.study)
+    counter = PixelCounter(root, read_settings(root), job.name, job.number, job.counting, job.labels, job.kinds)
+    maps = label_maps.read_maps(label_maps.predictions(root, job.name), job.number)
+    kinds = [*job.counting.scorers, *(["confidence"] if MAPS in job.kinds else [])]
+    if MAPS in job.kinds and "doubt-msp" not in kinds and job.number in outputs.parts_by_shard(root, job.name, "doubt-msp"):
+        kinds.append("doubt-msp")  # confidence is 1 - that
+    beside = {kind: outputs.read_kept(root, job.name, kind, job.number) for kind in kinds}
+    waiting = {kind: next(rows, None) for kind, rows in beside.items()}
+    for image in read_corpus(root, job.number):
+        code = maps.get(image.id)
+        scores: dict[str, np.ndarray] = {}
+        for kind, held in waiting.items():
+            if held is not None and held[0] == image.id:
+                scores[kind], waiting[kind] = held[1][0], next(beside[kind], None)
+        if code is not None:
+            label_map = runs.decode(code)
+            counter.take(image.id, counter.of_answer(image.id, label_map, scores))
+            counter.compare(image.id, label_map)
+        tick(1)
+    return counter.finish()
+
+
+def line_that_counts(root: str, settings: Settings, name: str, scorer: str = "") -> str:
+    """Return the line that makes what is lacking of a model: its counts, or those of a scorer."""
+    model = settings.models[name]
+    words = [f"faultscape predict {shlex.quote(root)}", shlex.quote(f"{name}={model.source}")]
+    return " ".join([*words, *([f"--scorer {shlex.quote(scorer)}"] if scorer else []), "--measure"])

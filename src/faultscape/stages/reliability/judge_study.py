@@ -1,0 +1,140 @@
+"""reliability's way through a line: which models and conditions it means, their counts, the numbers, and what is written.
+
+Conventions: what is counted is not counted again. A cell that is empty is said with the line that fills it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from faultscape import engine as engines
+from faultscape.errors import ModelError, OptionError, StudyError, closest
+from faultscape.metrics.intervals.units import MANY, draw_units, units_of
+from faultscape.reporting.reliability.document import Card, CardGap
+from faultscape.reporting.reliability.page import card_page
+from faultscape.reporting.reliability.tables import write_tables
+from faultscape.stages import evidence
+from faultscape.stages.given_options import given_options
+from faultscape.stages.judging import find_judged
+from faultscape.stages.reliability import card as cards
+from faultscape.stages.reliability.conditions import Condition, find_conditions, units_of_images
+from faultscape.stages.reliability.counts import ModelCounts, fill_counts, line_that_counts
+from faultscape.stages.reliability.numbers import ModelNumbers
+from faultscape.stages.reliability.options import ReliabilityOptions
+from faultscape.stressors.holdout import hold_out
+from faultscape.study.folder import existing, make_folder, put
+from faultscape.study.lock import writing
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables.corpus import Image, part_name, read_corpus
+from faultscape.study.tables.logs import log
+from faultscape.study.tables.pixel_counts import MAPS
+from faultscape.study.tables.stress_sets import read_stress
+from faultscape.study.tables.timings import frame_times
+
+
+def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
+    """Judge the models of a study and write the card; returns the folder written to and the document. StudyError, ModelError and OptionError where that cannot be."""
+    root = existing(options.study)
+    engines.check(options.engine, options.workers)
+    with writing(root):
+        settings = read_settings(root)
+        if settings.classifies:
+            raise StudyError(f"{root} is a study of classifiers; the card is of label maps")
+        names = _models(settings, options.models)
+        truth = evidence.choose_truth(root, options.truth) if options.truth or evidence.truths(root) else ""
+        images, stress = {image.id: image for image in read_corpus(root)}, read_stress(root)
+        judged = find_judged(root, images, truth)
+        conditions, notes = find_conditions(root, images, judged, stress, options.natural, options.misclassified)
+        reference = options.reference or names[0]
+        if reference not in names:
+            raise OptionError(f"--reference {reference}: is none of the models {', '.join(names)}.{closest(reference, names)}")
+        counted = fill_counts(root, settings, names, truth, engine=options.engine, workers=options.workers)
+        units = units_of_images(images)
+        draws = draw_units(units_of(units.count), options.resamples, options.seed, leave_out=bool(options.resamples) and units.count <= MANY)
+        models = [ModelNumbers(root, counted[name], len(settings.class_list), units, draws) for name in names]
+        withheld = {name: _withheld(settings, words) for name, words in stress.holdouts.items()}
+        found = cards.judge(models, conditions, withheld, reference)
+        document: Card = {
+            "study": root.resolve().name,
+            "truth": truth,
+            "reference": reference,
+            "models": [_model(settings, name, list(counted[name].scorers.values())) for name in names],
+            "conditions": [_condition(condition, cards.anomalous_share(found, condition.name)) for condition in conditions],
+            "cells": cards.cells(found, units, conditions),
+            "objects": cards.objects(found),
+            "paired": cards.differences(found, units, models, conditions, withheld),
+            "gaps": _gaps(options.study, settings, counted, conditions, images, found),
+            "ranking": cards.ranking_without_labels(found, names, next((c.name for c in conditions if c.kind == "clean"), "")),
+            "times": [
+                {"model": times.name, "device": times.device, "frames": times.frames, "model_ms": list(times.model), "whole_ms": list(times.whole)}
+                for times in frame_times(root)
+                if times.name in names
+            ],
+            "units": {"drawn": "groups" if units.grouped else "images", "count": units.count},
+            "notes": notes,
+            "provenance": {"faultscape": version("faultscape"), "arguments": given_options(options, but=("study", "output", "engine", "workers"))},
+        }  # fmt: skip
+        out = Path(options.output) if options.output else root / "reliability"
+        make_folder(out)
+        put(out / "reliability.json", (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "surrogateescape"))
+        write_tables(out, document)
+        put(out / "report.html", card_page(document).encode("utf-8", "xmlcharrefreplace"))
+        log(root, "reliability", output=str(out))
+    return str(out), document
+
+
+def _models(settings: Settings, asked: Sequence[str]) -> list[str]:
+    known = list(settings.models)
+    if not known:
+        raise ModelError("the study has no model; add one with `faultscape predict STUDY NAME=SOURCE`")
+    if unknown := next((name for name in asked if name not in known), None):
+        raise ModelError(f"--models {unknown}: the study has no such model; it has {', '.join(known)}.{closest(unknown, known)}")
+    return list(dict.fromkeys(asked)) or known
+
+
+def _withheld(settings: Settings, words: Sequence[str]) -> np.ndarray:
+    return hold_out(settings.class_list, list(words)).is_withheld[:-1]
+
+
+def _model(settings: Settings, name: str, scorers: list[str]) -> Mapping[str, object]:
+    about = settings.models[name]
+    members = about.source.partition(":")[2].split(",") if about.kind == "ensemble" else []
+    return {"name": name, "kind": about.kind, "members": members, "flags": [], "scorers": scorers}
+
+
+def _condition(condition: Condition, share: float | None) -> Mapping[str, object]:
+    held = {
+        "name": condition.name, "kind": condition.kind, "images": len(condition.images), "sets": list(condition.sets), "holdout": condition.holdout,
+        "corruption": condition.corruption, "severity": condition.severity, "of": condition.of, "edition": condition.edition,
+    }  # fmt: skip
+    return {**{key: value for key, value in held.items() if value not in ("", 0) or key == "images"}, **({"anomalous": share} if share is not None else {})}
+
+
+def _gaps(
+    study: str, settings: Settings, counted: Mapping[str, ModelCounts], conditions: Sequence[Condition], images: Mapping[str, Image], found: cards.Judgement
+) -> list[CardGap]:
+    """Return what is lacking of each model, with the line that makes it."""
+    out: list[CardGap] = []
+    everywhere = list(dict.fromkeys(word for counts in counted.values() for word in counts.scorers.values()))
+    for name, counts in counted.items():
+        kinds = {MAPS: "", **counts.scorers}
+        for kind, word in kinds.items():
+            late = {part_name(number) for number in counts.lacking[kind]}
+            lost = [c.name for c in conditions if any(part_name(images[id_].shard) in late for id_ in c.images)]
+            if lost:
+                why = "maps were not counted" if kind == MAPS else f"{word} was not counted"
+                out.append({"model": name, "scorer": word, "conditions": lost, "why": why, "line": _line(study, settings, name, word)})
+        absent = [word for word in everywhere if word not in counts.scorers.values()]
+        if absent and settings.models[name].kind in ("folder", "program", "own", "table"):
+            out.append({"model": name, "scorer": "", "conditions": [], "why": "it gives label maps and no logits, of which scorers are made", "line": ""})
+    del found
+    return out
+
+
+def _line(study: str, settings: Settings, name: str, word: str) -> str:
+    return line_that_counts(study, settings, name, word)

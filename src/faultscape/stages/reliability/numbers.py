@@ -1,0 +1,162 @@
+"""The numbers of one model under one condition, with what their intervals come from.
+
+Conventions: slopes and draws are by unit (conditions.Units), the same for all models and conditions of a study, so that means over conditions and differences of models need no second look at the
+images. Images that a model has no counts of are left out; two models are compared over the images that both have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.metrics.intervals.evidence import Drawn, Ratios
+from faultscape.metrics.intervals.slopes import Linear
+from faultscape.metrics.intervals.units import Draws
+from faultscape.metrics.robustness import ece_of_bins, miou_of_cells, without
+from faultscape.metrics.scores.bootstrap import SparseHistogram
+from faultscape.metrics.scores.grouped_counts import OBJECTS, GroupedCounts, decode_counts, of_anomaly, of_errors, of_objects
+from faultscape.metrics.scores.rank_slopes import Ranked, rank_images, recall_above, value_at
+from faultscape.stages.reliability.conditions import Condition, Units
+from faultscape.stages.reliability.counts import ModelCounts
+from faultscape.study.tables import pixel_counts
+from faultscape.study.tables.pixel_counts import MAPS
+
+QUARTERS = ("smallest quarter", "second quarter", "third quarter", "largest quarter")
+THIRDS = ("upper third", "middle third", "lower third")
+_FOUND = 0.5  # of an object's pixels, from which it counts as found
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectNumbers:
+    """What becomes of some anomalous objects: how many there are, the AP of their pixels against all known ones, the mean share of their pixels and the share of objects found at 5 % false positives."""
+
+    called: str
+    objects: int
+    average_precision: float
+    recall: float
+    found: float
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreNumbers:
+    """What a scorer is worth under one condition: at finding anomalous pixels, or wrong ones, and of anomalies by size and place of the objects."""
+
+    ranked: Ranked
+    images: int
+    threshold: float
+    objects: tuple[ObjectNumbers, ...] = ()
+
+
+class ModelNumbers:
+    """The numbers of one model, read once."""
+
+    def __init__(self, root: Path, counts: ModelCounts, classes: int, units: Units, draws: Draws) -> None:
+        self.name, self.scorers = counts.name, dict(counts.scorers)
+        self._root, self._counts, self._units, self._draws = root, counts, units, draws
+        where = pixel_counts.counts_folder(root, counts.name, MAPS)
+        self._maps = pixel_counts.read_map_counts(where, classes, counts.parts.get(MAPS, {}))
+        self._codes = lru_cache(maxsize=1)(self._read_codes)
+
+    def counted(self, condition: Condition, scorer: str = "") -> tuple[str, ...]:
+        """Return the images of a condition that there are counts of: of maps with labels, or of a scorer (its folder)."""
+        if scorer:
+            held = self._codes(scorer)
+            return tuple(id_ for id_ in condition.images if (id_, condition.holdout) in held)
+        return tuple(id_ for id_ in condition.images if id_ in self._maps and self._maps[id_].cells is not None)
+
+    def miou(self, images: Sequence[str], withheld: np.ndarray | None = None) -> Ratios | None:
+        """Return the mIoU over some images, without ``withheld`` classes (C,); None without images."""
+        return self._of_cells([self._maps[id_].cells for id_ in images], images, withheld)
+
+    def consistency(self, images: Sequence[str]) -> Ratios | None:
+        """Return the mIoU of the maps of some images with the model's own maps of what they were made of; None where none was compared."""
+        there = [id_ for id_ in images if id_ in self._maps and self._maps[id_].agreement is not None]
+        return self._of_cells([self._maps[id_].agreement for id_ in there], there, None)
+
+    def ece(self, images: Sequence[str]) -> Drawn | None:
+        """Return the expected calibration error over some images; None where no confidence was counted."""
+        there = [id_ for id_ in images if self._maps[id_].bins is not None]
+        if not there:
+            return None
+        bins = np.stack([bins for id_ in there if (bins := self._maps[id_].bins) is not None])
+        return ece_of_bins(bins, self._of(there), self._draws)
+
+    def anomalies(self, scorer: str, condition: Condition, images: Sequence[str]) -> ScoreNumbers:
+        """Return what a scorer is worth at finding anomalous pixels of some images."""
+        held = [decode_counts(self._codes(scorer)[id_, condition.holdout]) for id_ in images]
+        ranked = self._ranked([of_anomaly(counts) for counts in held], images)
+        return ScoreNumbers(ranked, len(images), value_at(ranked.at_false), tuple(_by_object(held, ranked)))
+
+    def errors(self, scorer: str, images: Sequence[str]) -> ScoreNumbers:
+        """Return what a scorer is worth at finding wrong pixels of some images."""
+        ranked = self._ranked([of_errors(decode_counts(self._codes(scorer)[id_, ""])) for id_ in images], images)
+        return ScoreNumbers(ranked, len(images), value_at(ranked.at_false))
+
+    def _of(self, images: Sequence[str]) -> np.ndarray:
+        return np.array([self._units.of[id_] for id_ in images], np.int64)
+
+    def _of_cells(self, cells: Sequence[np.ndarray | None], images: Sequence[str], withheld: np.ndarray | None) -> Ratios | None:
+        if not images:
+            return None
+        held = np.stack([of for of in cells if of is not None])
+        return miou_of_cells(without(held, withheld), self._of(images), self._units.count)
+
+    def _ranked(self, images: Sequence[SparseHistogram], ids: Sequence[str]) -> Ranked:
+        found, of = rank_images(images), self._of(ids)
+
+        def by_unit(number: Linear) -> Linear:
+            slopes = np.full(self._units.count, np.nan)
+            slopes[of] = 0.0
+            np.add.at(slopes, of, np.nan_to_num(number.slopes))
+            return Linear(number.value, slopes)
+
+        return Ranked(
+            found.positives, found.negatives, by_unit(found.average_precision), by_unit(found.auroc), by_unit(found.fpr), found.at_recall, found.at_false
+        )
+
+    def _read_codes(self, scorer: str) -> dict[tuple[str, str], bytes]:
+        where = pixel_counts.counts_folder(self._root, self.name, scorer)
+        return {
+            (id_, holdout): code
+            for part, entry in sorted(self._counts.parts[scorer].items())
+            for id_, holdout, code in pixel_counts.read_score_counts(where, part, entry)
+        }
+
+
+def _by_object(images: Sequence[GroupedCounts], ranked: Ranked) -> list[ObjectNumbers]:
+    """Return the numbers of all objects, by quarters of their size and by thirds of their height in the image; of fewer than eight objects none."""
+    sizes = np.concatenate([counts.objects.pixels for counts in images]) if images else np.zeros(0)
+    if len(sizes) < 8 or ranked.undefined:
+        return []
+    ends = np.quantile(sizes, [0.25, 0.5, 0.75])
+    by_size = [(called, lambda o, k=k: np.searchsorted(ends, o.pixels, "left") == k) for k, called in enumerate(QUARTERS)]
+    by_place = [(called, lambda o, k=k: np.minimum((o.down * 3).astype(int), 2) == k) for k, called in enumerate(THIRDS)]
+    return [_of_some(called, images, chosen, ranked) for called, chosen in (*by_size, *by_place)]
+
+
+def _of_some(called: str, images: Sequence[GroupedCounts], chosen: Callable[..., np.ndarray], ranked: Ranked) -> ObjectNumbers:
+    histograms, recalls = [], []
+    for counts in images:
+        mine = np.flatnonzero(chosen(counts.objects)).tolist()
+        histograms.append(of_objects(counts, mine))
+        recalls += [recall_above(*counts.rows[OBJECTS + k], ranked.at_false) for k in mine]
+    found = rank_images(histograms)
+    shares = np.array(recalls)
+    some = len(shares) > 0
+    return ObjectNumbers(
+        called, len(shares), float(found.average_precision.value), float(shares.mean()) if some else float("nan"), float((shares >= _FOUND).mean()) if some else float("nan")
+    )  # fmt: skip
+
+
+def intervals(evidence: Ratios | Drawn | None, units: Units) -> Mapping[str, float] | None:
+    """Return {value, low, high} of a number; None of none, and no ends of what has no interval."""
+    from faultscape.metrics.intervals.units import Units as Drawable
+
+    if evidence is None:
+        return None
+    low, high = evidence.interval(Drawable(np.arange(units.count), units.count))
+    return {"value": evidence.value, "low": float(low), "high": float(high)}

@@ -1,0 +1,79 @@
+"""reliability: one page that says what each model knows of its own errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from faultscape.arguments import Place, needed_text, place_text, several
+from faultscape.errors import OptionError
+from faultscape.stages.reliability.options import ReliabilityOptions
+
+if TYPE_CHECKING:
+    from faultscape.reporting.reliability.document import Card
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """The card of a study: the folder that it was written to, and the document of reliability.json."""
+
+    path: str
+    document: Card
+
+    def __repr__(self) -> str:
+        from faultscape.reporting.reliability.words import card_text
+
+        return card_text(self.path, self.document)
+
+
+def reliability(
+    study: Place,
+    *,
+    models: list[str] | None = None,
+    truth: str | None = None,
+    natural: list[str] | None = None,
+    misclassified: list[str] | None = None,
+    reference: str | None = None,
+    output: Place | None = None,
+    resamples: int = 200,
+    seed: int = 0,
+    engine: str = "processes",
+    workers: int | None = None,
+) -> Reliability:
+    """Judge the models of a study on clean, corrupted, shifted, blended and held-out sets, and write the card: accuracy, calibration and doubt with intervals.
+
+    `stress` makes the sets, and `predict --scorer NAME --measure` counts what models say of them. OUT gets reliability.json, report.html and the tables as CSV, Markdown and LaTeX.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    models
+        Only these models. Repeat it for more.
+    truth
+        Which truth; default: labels, or the only one.
+    natural
+        A labelled set of the study whose shift is natural (another city, night, rain). Repeat it for more.
+    misclassified
+        A labelled set, or a mixture file whose sets count together, on which finding wrong pixels is asked. Repeat it for more.
+    reference
+        The model that corruption errors are divided by; default: the first.
+    output
+        The folder to write to; default: STUDY/reliability.
+    resamples
+        Draws for the intervals of calibration errors; 0 for none.
+    seed
+        Of the draws.
+    engine
+        local (this process), processes (all cores), ray, or ray://HOST:PORT.
+    workers
+        Number of processes; default: all cores.
+    """
+    from faultscape.stages.reliability.judge_study import judge_study
+
+    if resamples < 0 or seed < 0:
+        raise OptionError(f"resamples and seed are 0 or more; got {resamples} and {seed}")
+    options = ReliabilityOptions(
+        needed_text(study, "study"), several(models), truth, several(natural), several(misclassified), reference, place_text(output, "output"), resamples, seed, engine, workers
+    )  # fmt: skip
+    return Reliability(*judge_study(options))
