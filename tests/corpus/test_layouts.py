@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 import made_trees
+from faultscape.classes.built_in import coco_stuff
 from faultscape.classes.road_scenes import mapillary_names, mapillary_to_cityscapes
 from faultscape.corpus.layouts import fishyscapes, masks, obstacles, road_views
 from faultscape.corpus.layouts.catalogue import entry
@@ -326,6 +327,21 @@ def test_instances_of_mapillary_are_those_of_people_vehicles_and_animals(root: P
         k for k, name in enumerate(mapillary_names("1.2")) if name.split("--")[0] in ("animal", "human") or "--vehicle--" in name
     }
     assert set(np.unique(truth[instances > 0])) == things
+
+
+def test_ids_of_coco_stuff_are_those_of_coco_less_1_and_eleven_things_have_none() -> None:
+    classes = coco_stuff()
+    names = dict(zip(classes.ids, classes.names, strict=True))
+    assert {id_: names[id_] for id_ in (0, 9, 10, 12, 89, 91, 105, 148, 178, 181)} == {
+        0: "person", 9: "traffic light", 10: "fire hydrant", 12: "stop sign", 89: "toothbrush",
+        91: "banner", 105: "clouds", 148: "road", 178: "waterdrops", 181: "wood",
+    }  # fmt: skip
+    assert set(range(182)) - set(names) == {11, 25, 28, 29, 44, 65, 67, 68, 70, 82, 90}
+    members = [name for group in classes.parents.values() for name in group]
+    assert sorted(members) == sorted(classes.names)
+    assert sum(name in classes.names[:80] for group in list(classes.parents)[:12] for name in classes.parents[group]) == 80
+    assert classes.parents["food"][-1] == "cake"
+    assert classes.parents["food-stuff"] == ("food-other", "fruit", "salad", "vegetable")
 
 
 def test_bdd100k_of_its_first_release_is_read(root: Path) -> None:
