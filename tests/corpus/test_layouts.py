@@ -344,6 +344,61 @@ def test_ids_of_coco_stuff_are_those_of_coco_less_1_and_eleven_things_have_none(
     assert classes.parents["food-stuff"] == ("food-other", "fruit", "salad", "vegetable")
 
 
+def test_a_thing_that_nobody_segmented_stands_in_no_label_map_of_coco_stuff(root: Path) -> None:
+    made_trees.coco_stuff(root)
+    frame = first("coco-stuff", root, "val2017")
+    made_trees.labels(Path(frame.truth), (0, 11))
+    with pytest.raises(LabelMapError, match="holds the value 11 at column 1, row 0; labels of COCO-Stuff are 0-10, 12-24,"):
+        entry("coco-stuff").read_truth(frame)
+
+
+def test_coco_stuff_is_read_as_its_readme_file_unpacks_it_and_beside_coco_itself(root: Path) -> None:
+    made_trees.coco_stuff(root / "dataset")
+    (root / "dataset" / "annotations" / "stuff_val2017.json").unlink()
+    (root / "dataset" / "stuffthingmaps" / "val2017").rename(root / "dataset" / "annotations" / "val2017")
+    frame = first("coco-stuff", root, "val2017")
+    assert frame.truth == str(root / "dataset/annotations/val2017/000000000139.png")
+    for split in ("train2017", "val2017"):
+        (root / "dataset" / "images" / split).rename(root / "dataset" / split)
+    assert first("coco-stuff", root / "dataset", "val2017").truth == frame.truth
+    frame = first("coco-stuff", root / "dataset", "train2017")
+    assert (frame.image, frame.role) == (str(root / "dataset/train2017/000000000009.jpg"), "train")
+    assert frame.truth == str(root / "dataset/stuffthingmaps/train2017/000000000009.png")
+
+
+def test_dark_zurich_has_labels_of_val_alone_and_says_the_time_of_day(root: Path) -> None:
+    made_trees.dark_zurich(root)
+    assert [(frame.condition, frame.role) for frame in find_frames(entry("dark-zurich"), root, "train")] == [
+        ("day", "train"), ("night", "train"), ("twilight", "train"),
+    ]  # fmt: skip
+    frame = first("dark-zurich", root, "val")
+    assert (frame.condition, frame.role, frame.group) == ("night", "validation", "night/GOPR0356")
+    by_day = first("dark-zurich", root, "val_ref")
+    assert (by_day.id, by_day.condition, by_day.role) == ("day/GOPR0356_ref/GOPR0356_frame_000321", "day", "validation")
+    made_trees.labels(Path(frame.truth.replace("labelTrainIds", "labelIds")), made_trees.CITYSCAPES)
+    frame = first("dark-zurich", root, "val")
+    assert frame.truth.endswith("_gt_labelIds.png")
+    assert set(np.unique(entry("dark-zurich").read_truth(frame))) == set(made_trees.TRAIN_IDS)
+
+
+def test_reference_images_of_acdc_are_splits_in_good_conditions_and_half_of_them_have_labels(root: Path) -> None:
+    made_trees.acdc(root)
+    for archive, part in (("gt_trainval", "val"), ("gt_trainval_ref", "val_ref")):
+        for condition in ("fog", "night", "rain", "snow"):
+            (root / archive / "gt" / condition).mkdir(parents=True)
+            (root / "gt" / condition / part).rename(root / archive / "gt" / condition / part)
+    layout, bad = entry("acdc"), find_frames(entry("acdc"), root, "val")
+    good = find_frames(layout, root, "val_ref")
+    assert [frame.id for frame in good] == [frame.id for frame in bad]
+    assert {frame.condition for frame in good} == {"clean"}
+    assert {frame.role for frame in good} == {"validation"}
+    assert [Path(frame.truth).name for frame in (bad[0], good[0])] == [
+        "GP010476_frame_000041_gt_labelIds.png", "GP010476_frame_000041_gt_ref_labelIds.png",
+    ]  # fmt: skip
+    Path(good[0].truth).unlink()
+    assert "1 of 4 images have no labels" in check(layout, find_frames(layout, root, "val_ref"))
+
+
 def test_bdd100k_of_its_first_release_is_read(root: Path) -> None:
     made_trees.image(root / "seg" / "images" / "val" / "7d06fefd-f7be05a6.jpg")
     made_trees.labels(root / "seg" / "labels" / "val" / "7d06fefd-f7be05a6_train_id.png", made_trees.TRAIN_IDS)
@@ -419,6 +474,14 @@ def test_labels_of_bdd100k_are_read(data: Path) -> None:
         truth = entry("bdd100k").read_truth(Frame(path.stem, "", str(path)))
         with Image.open(path) as picture:
             np.testing.assert_array_equal(truth, np.asarray(picture))
+
+
+def test_real_label_maps_of_coco_stuff_are_read_as_they_are(data: Path) -> None:
+    paths = sorted((data / "formats" / "coco-stuff" / "labels").glob("*.png"))
+    assert len(paths) == 13
+    for path in paths:
+        with Image.open(path) as picture:
+            np.testing.assert_array_equal(entry("coco-stuff").read_truth(Frame(path.stem, "", str(path))), np.asarray(picture))
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,10 @@ GROUPS = {  # of the frames of the made trees
     "cityscapes-c": CITIES,
     "foggy-cityscapes": CITIES,
     "foggy-zurich": {"GOPR0119", "GP010229", "GP010476"},
+    "dark-zurich": {
+        *("night/GOPR0351", "twilight/GOPR0345", "day/GOPR0345", "night/GOPR0356"),
+        *("night/GOPR0364", "day/GOPR0356_ref", "day/GOPR0364_ref"),
+    },
     "acdc": {
         f"{condition}/{drive}" for condition in ("fog", "night", "rain", "snow") for drive in ("GOPR0475", "GP010476", "GOPR0477")
     },
@@ -36,7 +40,7 @@ GROUPS = {  # of the frames of the made trees
     "streethazards": {"t1", "t2", "t4", "t5", "t6"},
 }
 HIDDEN = {  # splits whose labels nobody hands out; placeholders count as none
-    "cityscapes": {"test"}, "foggy-zurich": {"light", "medium"}, "acdc": {"test"}, "ade20k": {"test"}, "voc2012": {"test"}, "road-anomaly21": {"test"}, "road-obstacle21": {"test"},
+    "cityscapes": {"test"}, "foggy-zurich": {"light", "medium"}, "dark-zurich": {"train", "test", "val_ref", "test_ref"}, "acdc": {"test", "test_ref"}, "ade20k": {"test"}, "voc2012": {"test"}, "road-anomaly21": {"test"}, "road-obstacle21": {"test"},
     "mapillary-1.2": {"testing"}, "mapillary-2.0": {"testing"}, "bdd100k": {"test"},
 }  # fmt: skip
 
