@@ -319,6 +319,59 @@ def streethazards(root: Path) -> Splits:
     return ids
 
 
+def issu(root: Path) -> Splits:
+    names = {
+        "train": ["12/004213"], "val": ["7/frame0029"], "test_static": ["0/009599", "fog/00131"], "test_temporal": ["99/520", "99/550"],
+    }  # fmt: skip
+    sets = {"train": "ISSU-Train", "val": "ISSU-Train", "test_static": "ISSU-Test-Static", "test_temporal": "ISSU-Test-Temporal"}
+    for split, frames in names.items():
+        base, part = root / "ISSU_datasets" / sets[split], split.partition("_")[0]
+        for name in frames:
+            image(base / "leftImg8bit" / part / f"{name}_leftImg8bit.png")
+            labels(base / "gtFine_csT" / part / f"{name}_gtFine_csT.png", (*range(19), 254, 255))
+    image(root / "ISSU_datasets" / "ISSU-Test-Temporal-Clip" / "leftImg8bit" / "test" / "99" / "521_leftImg8bit.png")
+    text(root / "ISSU_datasets" / "ISSU_IDD_maps" / "ISSU_train.json", "{}")
+    return names
+
+
+def bravo(root: Path) -> Splits:
+    names = {
+        "ACDC": ["fog/test/GOPR0475/GOPR0475_frame_000247", "snow/test/GP010122/GP010122_frame_000085"],
+        "outofcontext": ["lindau/lindau_000024_000019"],
+    }
+    for subset, ending in (("ACDC", "rgb_anon"), ("outofcontext", "leftImg8bit")):
+        for name in names[subset]:
+            image(root / f"bravo_{subset}" / f"{name}_{ending}.png")
+            labels(root / "bravo_GT" / f"bravo_{subset}" / f"{name}_gt_labelTrainIds.png", TRAIN_IDS)
+            labels(root / "bravo_GT" / f"bravo_{subset}" / f"{name}_gt_invIds.png", (0, 1))
+    return names
+
+
+def bravo_unknown(root: Path) -> Splits:
+    names = {
+        "synrain": ["frankfurt/frankfurt_000001_046272", "munster/munster_000018_000019"],
+        "synflare": ["lindau/lindau_000015_000019"],
+        "synobjs": ["polar bear/4", "tiger/437"],
+    }
+    endings = {"synobjs": ("", "gt", "mask")}
+    for subset, frames in names.items():
+        photo, truth, mask = endings.get(subset, ("_leftImg8bit", "gt_labelTrainIds", "gt_invIds"))
+        for name in frames:
+            image(root / f"bravo_{subset}" / f"{name}{photo}.png")
+            labels(root / f"bravo_{subset}" / f"{name}_{truth}.png", TRAIN_IDS)
+            labels(root / f"bravo_{subset}" / f"{name}_{mask}.png", (0, 1, 0, 255))
+    return names
+
+
+def bravo_smiyc(root: Path) -> Splits:
+    names = [f"RoadAnomaly21/images/{name}" for name in ("airplane0001", "validation0007")]
+    for name in names:
+        image(root / "bravo_SMIYC" / f"{name}.jpg")
+        labels(root / "bravo_SMIYC" / f"{name}_labels_semantic.png", (0, 1, 255))
+        labels(root / "bravo_SMIYC" / f"{name}_labels_semantic_fake.png", (0, 255))
+    return {"SMIYC": names}
+
+
 def wilddash1(root: Path) -> Splits:
     names = ["cn0000_100000", "us0009_100000"]
     for name in names:
@@ -372,6 +425,6 @@ MAKERS: dict[str, Callable[[Path], Splits]] = {
     "cityscapes": cityscapes, "cityscapes-c": cityscapes_c, "foggy-cityscapes": foggy_cityscapes, "foggy-driving": foggy_driving, "foggy-zurich": foggy_zurich,
     "dark-zurich": dark_zurich, "acdc": acdc, "ade20k": ade20k, "coco-stuff": coco_stuff, "voc2012": voc2012, "camvid": camvid, "camvid32": camvid32, "fs-static": fs_static, "fs-lost-and-found": fs_lost_and_found,
     "lost-and-found": lost_and_found, "road-anomaly": road_anomaly, "road-anomaly21": road_anomaly21, "road-obstacle21": road_obstacle21,
-    "streethazards": streethazards, "wilddash1": wilddash1, "wilddash2": wilddash2, "mapillary-1.2": mapillary_v12, "mapillary-2.0": mapillary_v20,
+    "streethazards": streethazards, "issu": issu, "bravo": bravo, "bravo-unknown": bravo_unknown, "bravo-smiyc": bravo_smiyc, "wilddash1": wilddash1, "wilddash2": wilddash2, "mapillary-1.2": mapillary_v12, "mapillary-2.0": mapillary_v20,
     "bdd100k": bdd100k,
 }  # fmt: skip

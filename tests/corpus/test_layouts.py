@@ -399,6 +399,87 @@ def test_reference_images_of_acdc_are_splits_in_good_conditions_and_half_of_them
     assert "1 of 4 images have no labels" in check(layout, find_frames(layout, root, "val_ref"))
 
 
+def test_254_is_the_anomaly_of_issu_and_void_among_its_classes(root: Path) -> None:
+    made_trees.issu(root)
+    layout, frame = entry("issu"), first("issu", root, "test_static")
+    with Image.open(frame.truth) as picture:
+        written = np.asarray(picture)
+    np.testing.assert_array_equal(layout.read_truth(frame), np.where(written == 254, 255, written))
+    expected = np.where(written == 254, 1, np.where(written == 255, 255, 0))
+    np.testing.assert_array_equal(layout.read_truth(frame, "anomaly"), expected)
+    made_trees.labels(Path(frame.truth), (0, 19))
+    for kind in layout.truth_kinds:
+        with pytest.raises(LabelMapError, match="holds the value 19"):
+            layout.read_truth(frame, kind)
+
+
+def test_images_of_issu_say_the_weather_and_may_be_jpeg_under_another_name(root: Path) -> None:
+    made_trees.issu(root)
+    found = find_frames(entry("issu"), root / "ISSU_datasets", "test_static")
+    assert [(frame.id, frame.condition) for frame in found] == [("0/009599", "clean"), ("fog/00131", "fog")]
+    Image.new("RGB", (17, 16), (10, 20, 30)).save(found[0].image, format="JPEG")
+    assert entry("issu").read_image(found[0]).shape == (16, 17, 3)
+
+
+def test_the_benchmarks_own_tree_of_issu_has_the_same_frames(root: Path) -> None:
+    made_trees.issu(root)
+    composed = {split: find_frames(entry("issu"), root, split) for split in ("test_static", "test_temporal")}
+    track = root / "track" / "dataset_ISSUTrack"
+    for split, frames in composed.items():
+        for frame in frames:
+            name = f"{split.removeprefix('test_')}_{frame.id.replace('/', '_')}.png"
+            for kind, path in (("images", frame.image), ("labels_masks", frame.truth)):
+                (track / kind).mkdir(parents=True, exist_ok=True)
+                Path(path).rename(track / kind / name)
+    for place in (track, track.parent):
+        for split, frames in composed.items():
+            found = find_frames(entry("issu"), place, split)
+            assert [(frame.id, frame.group, frame.condition) for frame in found] == [
+                (frame.id, frame.group, frame.condition) for frame in frames
+            ]
+            assert all(Path(frame.truth).parent.name == "labels_masks" for frame in found)
+    with pytest.raises(CorpusError, match="found dataset_ISSUTrack/"):
+        find_frames(entry("issu"), track.parent, "train")
+
+
+def test_invalid_pixels_of_bravo_are_those_above_0_where_labels_are_not_void(root: Path) -> None:
+    made_trees.bravo_unknown(root)
+    layout = entry("bravo-unknown")
+    for split, mask in (("synflare", "_gt_invIds.png"), ("synobjs", "_mask.png")):
+        frame = first("bravo-unknown", root, split)
+        assert layout.read_truth(frame, "anomaly").ravel()[:5].tolist() == [0, 1, 0, 1, 0]
+        made_trees.labels(Path(frame.truth), (255, 255, 3, 3, 255))
+        assert layout.read_truth(frame, "anomaly").ravel()[:5].tolist() == [255, 255, 0, 1, 255]
+        file = Path(root / f"bravo_{split}" / f"{frame.id}{mask}")
+        Image.fromarray(np.zeros((3, 4), np.uint8)).save(file)
+        with pytest.raises(LabelMapError, match="is 4 x 3 pixels, its labels 17 x 16"):
+            layout.read_truth(frame, "anomaly")
+        file.unlink()
+        with pytest.raises(LabelMapError, match=mask):
+            layout.read_truth(frame, "anomaly")
+
+
+def test_frames_of_bravo_say_what_was_done_to_which_image_and_have_no_labels_where_none_were_handed_out(root: Path) -> None:
+    made_trees.bravo_unknown(root)
+    made_trees.bravo(root)
+    frame = first("bravo-unknown", root, "synrain")
+    assert (frame.condition, frame.parent, frame.role) == ("synrain", "frankfurt/frankfurt_000001_046272", "test")
+    frame = first("bravo-unknown", root, "synobjs")
+    assert (frame.condition, frame.parent) == ("synobjs", "")
+    assert [frame.condition for frame in find_frames(entry("bravo"), root, "ACDC")] == ["fog", "snow"]
+    for path in [*root.rglob("*_gt*.png"), *root.rglob("*_mask.png")]:
+        path.unlink()
+    for name in ("bravo", "bravo-unknown"):
+        for split in entry(name).splits:
+            assert {frame.truth for frame in find_frames(entry(name), root, split)} == {""}
+
+
+def test_a_subset_of_bravo_that_another_layout_has_is_refused_with_those_of_this_one(root: Path) -> None:
+    made_trees.bravo(root)
+    with pytest.raises(OptionError, match=r"--split 'synobjs': BRAVO \(known classes\) has ACDC, outofcontext\."):
+        find_frames(entry("bravo"), root, "synobjs")
+
+
 def test_bdd100k_of_its_first_release_is_read(root: Path) -> None:
     made_trees.image(root / "seg" / "images" / "val" / "7d06fefd-f7be05a6.jpg")
     made_trees.labels(root / "seg" / "labels" / "val" / "7d06fefd-f7be05a6_train_id.png", made_trees.TRAIN_IDS)

@@ -38,6 +38,9 @@ GROUPS = {  # of the frames of the made trees
     "lost-and-found": {"04_Maurener_Weg_8_000000", "13_Elly_Beinhorn_Str_000000", "01_Hanns_Klemm_Str_45_000006"},
     "road-obstacle21": {"curvy-street", "gravel"},
     "streethazards": {"t1", "t2", "t4", "t5", "t6"},
+    "issu": {"12", "7", "0", "fog", "99"},
+    "bravo": {"fog/test/GOPR0475", "snow/test/GP010122", "lindau"},
+    "bravo-unknown": {"frankfurt", "munster", "lindau", "polar bear", "tiger"},
 }
 HIDDEN = {  # splits whose labels nobody hands out; placeholders count as none
     "cityscapes": {"test"}, "foggy-zurich": {"light", "medium"}, "dark-zurich": {"train", "test", "val_ref", "test_ref"}, "acdc": {"test", "test_ref"}, "ade20k": {"test"}, "voc2012": {"test"}, "road-anomaly21": {"test"}, "road-obstacle21": {"test"},

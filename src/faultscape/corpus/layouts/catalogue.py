@@ -17,12 +17,14 @@ from faultscape.corpus.layouts import (
     lost_and_found,
     masks,
     obstacles,
+    open_set,
     road_views,
     scenes,
 )
 from faultscape.corpus.layouts.layout import Layout, Read
 
 _CITY = "leftImg8bit/SPLIT/CITY/*_leftImg8bit.png with gtFine/SPLIT/CITY/*_gtFine_labelIds.png"
+_HIDDEN = "labels lie with the challenge's server and were not handed out, as far as we know; they are read where they are there, under the names of its toolkit"
 
 
 def _labels(of: str) -> Read:
@@ -172,6 +174,33 @@ LAYOUTS: tuple[Layout, ...] = (
         read_semantic=_ids("streethazards", "StreetHazards"), read_anomaly=obstacles.read_streethazards,
     ),
     Layout(
+        "issu", "ISSU", ("train", "val", "test_static", "test_temporal"), "cityscapes", "semantic", open_set.find_issu,
+        "SET/leftImg8bit/{train,val,test}/FOLDER/*_leftImg8bit.png with SET/gtFine_csT/PART/FOLDER/*_gtFine_csT.png, SET one of ISSU-Train, ISSU-Test-Static, ISSU-Test-Temporal; or dataset_ISSUTrack/images and labels_masks",
+        "Laskar et al. 2025", {"test_static": 980, "test_temporal": 1138}, "folder: a drive, a clip, or a weather of IDD-AW",
+        "label 254 is the anomaly, and void among classes; images are composed from four sets of IDD by the scripts of its repository, some of them JPEG under names that end in .png; ISSU-Test-Temporal-Clip has no labels of its own and is not read; not verified on the files themselves",
+        terms="those of IDD, for the images", read_semantic=open_set.read_issu, read_anomaly=open_set.read_issu_anomaly,
+    ),
+    Layout(
+        "bravo", "BRAVO (known classes)", ("ACDC", "outofcontext"), "cityscapes", "semantic", open_set.find_bravo,
+        "bravo_ACDC/CONDITION/test/SEQUENCE/*_rgb_anon.png and bravo_outofcontext/CITY/*_leftImg8bit.png, labels (*_gt_labelTrainIds.png) beside them or in bravo_GT/",
+        "Vu et al. 2024", {"outofcontext": 329}, "condition and sequence, or city",
+        f"{_HIDDEN}; the challenge measures doubt by errors alone here, so that masks of invalid pixels are not read; not verified on the files themselves",
+        terms="those of ACDC and Cityscapes, for the images", read_semantic=_train_ids("BRAVO"),
+    ),
+    Layout(
+        "bravo-unknown", "BRAVO (known classes and invalid pixels)", ("synrain", "synflare", "synobjs"), "cityscapes", "semantic", open_set.find_bravo,
+        "bravo_{synrain,synflare}/CITY/*_leftImg8bit.png and bravo_synobjs/OBJECT/NUMBER.png, labels and masks (*_gt_labelTrainIds.png and *_gt_invIds.png, of synobjs *_gt.png and *_mask.png) beside them or in bravo_GT/",
+        "Vu et al. 2024", {"synrain": 500, "synflare": 308, "synobjs": 656}, "city, of synobjs the object",
+        f"{_HIDDEN}; anomalous is what its masks call invalid (above 0): drops, flares, inpainted objects, not verified on the files themselves",
+        terms="those of Cityscapes, for the images", read_semantic=_train_ids("BRAVO"), read_anomaly=open_set.read_invalid,
+    ),
+    Layout(
+        "bravo-smiyc", "BRAVO (SegmentMeIfYouCan)", ("SMIYC",), "", "anomaly", open_set.find_bravo,
+        "bravo_SMIYC/RoadAnomaly21/images/*.jpg, labels (*_labels_semantic.png) beside them or in bravo_GT/", "Vu et al. 2024; Chan et al. 2021",
+        notes=f"{_HIDDEN}; the images are those of RoadAnomaly21, its validation images too; not verified on the files themselves",
+        terms="those of SegmentMeIfYouCan, for the images", read_anomaly=obstacles.read_anomaly,
+    ),
+    Layout(
         "wilddash1", "WildDash 1", ("val",), "cityscapes", "semantic", road_views.find_wilddash1,
         "wd_val_01/*_100000.png with *_100000_labelIds.png beside them", "Zendel et al. 2018, wilddash.cc", {"val": 70}, "",
         "labels of the benchmark images are hidden, and so is which of them are its negative images; its documented numbers are quoted from others, not from its own site", terms="registration", read_semantic=_labels("WildDash 1"), read_instances=masks.cityscapes_instances,
@@ -214,6 +243,6 @@ def entry(name: str) -> Layout:
     >>> entry("cityscape")
     Traceback (most recent call last):
     ...
-    faultscape.errors.OptionError: layout 'cityscape' is not known; known are acdc, ade20k, bdd100k, camvid, camvid32, ... Did you mean 'cityscapes'?
+    faultscape.errors.OptionError: layout 'cityscape' is not known; known are acdc, ade20k, bdd100k, bravo, bravo-smiyc, ... Did you mean 'cityscapes'?
     """
     return plug.find("layout", name, {layout.name: layout for layout in LAYOUTS}, of=Layout)
