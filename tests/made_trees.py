@@ -16,6 +16,7 @@ HEIGHT, WIDTH = 16, 17
 Splits = dict[str, list[str]]
 CITYSCAPES = range(34)
 TRAIN_IDS = (*range(19), 255)
+COCO_STUFF = sorted({*range(182), 255} - {11, 25, 28, 29, 44, 65, 67, 68, 70, 82, 90})
 CAMVID32 = bytes.fromhex(
     "408040 c00080 0080c0 008040 800000 400080 4000c0 c08040 c0c080 404080 8000c0 c00040 808040 c000c0 804040 40c080 404000 804080 8080c0 0000c0 c08080 808080 4080c0 "
     "000040 004040 c04080 808000 c080c0 400040 c0c000 000000 40c000"
@@ -125,6 +126,30 @@ def foggy_zurich(root: Path) -> Splits:
     return splits
 
 
+def dark_zurich(root: Path) -> Splits:
+    names = {
+        "train": [
+            "night/GOPR0351/GOPR0351_frame_000090",
+            "twilight/GOPR0345/GOPR0345_frame_000001",
+            "day/GOPR0345/GOPR0345_frame_000001",
+        ],
+        "val": ["night/GOPR0356/GOPR0356_frame_000321", "night/GOPR0356/GOPR0356_frame_000324"],
+        "test": ["night/GOPR0364/GOPR0364_frame_000063"],
+        "val_ref": ["day/GOPR0356_ref/GOPR0356_frame_000321"],
+        "test_ref": ["day/GOPR0364_ref/GOPR0364_frame_000063"],
+    }
+    archives = {"train": "Dark_Zurich_train_anon", "val": "Dark_Zurich_val_anon", "test": "Dark_Zurich_test_anon_withoutGt"}
+    for split, frames in names.items():
+        archive, reference = root / archives[split.partition("_")[0]], "_ref" * split.endswith("_ref")
+        for name in frames:
+            image(archive / "rgb_anon" / split / f"{name}{reference}_rgb_anon.png")
+            if split == "val":
+                labels(archive / "gt" / split / f"{name}_gt_labelTrainIds.png", TRAIN_IDS)
+                labels(archive / "gt" / split / f"{name}_gt_invIds.png", (0, 1))
+                labels(archive / "gt" / split / f"{name}_gt_invGray.png", (0, 255))
+    return names
+
+
 def acdc(root: Path) -> Splits:
     ids: Splits = {}
     for split, sequence in (("train", "GOPR0475"), ("val", "GP010476"), ("test", "GOPR0477")):
@@ -135,8 +160,9 @@ def acdc(root: Path) -> Splits:
             if split != "test":
                 labels(root / "gt" / condition / split / f"{name}_gt_labelIds.png", CITYSCAPES)
                 labels(root / "gt" / condition / split / f"{name}_gt_invIds.png", (0, 1))
+                labels(root / "gt" / condition / f"{split}_ref" / f"{name}_gt_ref_labelIds.png", CITYSCAPES)
             ids.setdefault(split, []).append(f"{condition}/{name}")
-    return ids
+    return ids | {f"{split}_ref": list(names) for split, names in ids.items()}
 
 
 def ade20k(root: Path) -> Splits:
@@ -151,6 +177,17 @@ def ade20k(root: Path) -> Splits:
     text(base / "objectInfo150.txt", "Idx Ratio")
     text(base / "sceneCategories.txt", "ADE_train_00000001 airport_terminal")
     return ids | {"test": ["ADE_test_00000001"]}
+
+
+def coco_stuff(root: Path) -> Splits:
+    ids = {"train2017": ["000000000009", "000000000025"], "val2017": ["000000000139"]}
+    for split, names in ids.items():
+        for name in names:
+            image(root / "images" / split / f"{name}.jpg")
+            labels(root / "stuffthingmaps" / split / f"{name}.png", COCO_STUFF)
+            labels(root / "stuffthingmaps" / split / f"{name}_labelTrainIds.png", (*range(171), 255))
+            text(root / "annotations" / f"stuff_{split}.json", "{}")
+    return ids
 
 
 def voc2012(root: Path) -> Splits:
@@ -282,6 +319,59 @@ def streethazards(root: Path) -> Splits:
     return ids
 
 
+def issu(root: Path) -> Splits:
+    names = {
+        "train": ["12/004213"], "val": ["7/frame0029"], "test_static": ["0/009599", "fog/00131"], "test_temporal": ["99/520", "99/550"],
+    }  # fmt: skip
+    sets = {"train": "ISSU-Train", "val": "ISSU-Train", "test_static": "ISSU-Test-Static", "test_temporal": "ISSU-Test-Temporal"}
+    for split, frames in names.items():
+        base, part = root / "ISSU_datasets" / sets[split], split.partition("_")[0]
+        for name in frames:
+            image(base / "leftImg8bit" / part / f"{name}_leftImg8bit.png")
+            labels(base / "gtFine_csT" / part / f"{name}_gtFine_csT.png", (*range(19), 254, 255))
+    image(root / "ISSU_datasets" / "ISSU-Test-Temporal-Clip" / "leftImg8bit" / "test" / "99" / "521_leftImg8bit.png")
+    text(root / "ISSU_datasets" / "ISSU_IDD_maps" / "ISSU_train.json", "{}")
+    return names
+
+
+def bravo(root: Path) -> Splits:
+    names = {
+        "ACDC": ["fog/test/GOPR0475/GOPR0475_frame_000247", "snow/test/GP010122/GP010122_frame_000085"],
+        "outofcontext": ["lindau/lindau_000024_000019"],
+    }
+    for subset, ending in (("ACDC", "rgb_anon"), ("outofcontext", "leftImg8bit")):
+        for name in names[subset]:
+            image(root / f"bravo_{subset}" / f"{name}_{ending}.png")
+            labels(root / "bravo_GT" / f"bravo_{subset}" / f"{name}_gt_labelTrainIds.png", TRAIN_IDS)
+            labels(root / "bravo_GT" / f"bravo_{subset}" / f"{name}_gt_invIds.png", (0, 1))
+    return names
+
+
+def bravo_unknown(root: Path) -> Splits:
+    names = {
+        "synrain": ["frankfurt/frankfurt_000001_046272", "munster/munster_000018_000019"],
+        "synflare": ["lindau/lindau_000015_000019"],
+        "synobjs": ["polar bear/4", "tiger/437"],
+    }
+    endings = {"synobjs": ("", "gt", "mask")}
+    for subset, frames in names.items():
+        photo, truth, mask = endings.get(subset, ("_leftImg8bit", "gt_labelTrainIds", "gt_invIds"))
+        for name in frames:
+            image(root / f"bravo_{subset}" / f"{name}{photo}.png")
+            labels(root / f"bravo_{subset}" / f"{name}_{truth}.png", TRAIN_IDS)
+            labels(root / f"bravo_{subset}" / f"{name}_{mask}.png", (0, 1, 0, 255))
+    return names
+
+
+def bravo_smiyc(root: Path) -> Splits:
+    names = [f"RoadAnomaly21/images/{name}" for name in ("airplane0001", "validation0007")]
+    for name in names:
+        image(root / "bravo_SMIYC" / f"{name}.jpg")
+        labels(root / "bravo_SMIYC" / f"{name}_labels_semantic.png", (0, 1, 255))
+        labels(root / "bravo_SMIYC" / f"{name}_labels_semantic_fake.png", (0, 255))
+    return {"SMIYC": names}
+
+
 def wilddash1(root: Path) -> Splits:
     names = ["cn0000_100000", "us0009_100000"]
     for name in names:
@@ -333,8 +423,8 @@ def bdd100k(root: Path) -> Splits:
 
 MAKERS: dict[str, Callable[[Path], Splits]] = {
     "cityscapes": cityscapes, "cityscapes-c": cityscapes_c, "foggy-cityscapes": foggy_cityscapes, "foggy-driving": foggy_driving, "foggy-zurich": foggy_zurich,
-    "acdc": acdc, "ade20k": ade20k, "voc2012": voc2012, "camvid": camvid, "camvid32": camvid32, "fs-static": fs_static, "fs-lost-and-found": fs_lost_and_found,
+    "dark-zurich": dark_zurich, "acdc": acdc, "ade20k": ade20k, "coco-stuff": coco_stuff, "voc2012": voc2012, "camvid": camvid, "camvid32": camvid32, "fs-static": fs_static, "fs-lost-and-found": fs_lost_and_found,
     "lost-and-found": lost_and_found, "road-anomaly": road_anomaly, "road-anomaly21": road_anomaly21, "road-obstacle21": road_obstacle21,
-    "streethazards": streethazards, "wilddash1": wilddash1, "wilddash2": wilddash2, "mapillary-1.2": mapillary_v12, "mapillary-2.0": mapillary_v20,
+    "streethazards": streethazards, "issu": issu, "bravo": bravo, "bravo-unknown": bravo_unknown, "bravo-smiyc": bravo_smiyc, "wilddash1": wilddash1, "wilddash2": wilddash2, "mapillary-1.2": mapillary_v12, "mapillary-2.0": mapillary_v20,
     "bdd100k": bdd100k,
 }  # fmt: skip

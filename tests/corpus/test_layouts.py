@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 import made_trees
+from faultscape.classes.built_in import coco_stuff
 from faultscape.classes.road_scenes import mapillary_names, mapillary_to_cityscapes
 from faultscape.corpus.layouts import fishyscapes, masks, obstacles, road_views
 from faultscape.corpus.layouts.catalogue import entry
@@ -328,6 +329,157 @@ def test_instances_of_mapillary_are_those_of_people_vehicles_and_animals(root: P
     assert set(np.unique(truth[instances > 0])) == things
 
 
+def test_ids_of_coco_stuff_are_those_of_coco_less_1_and_eleven_things_have_none() -> None:
+    classes = coco_stuff()
+    names = dict(zip(classes.ids, classes.names, strict=True))
+    assert {id_: names[id_] for id_ in (0, 9, 10, 12, 89, 91, 105, 148, 178, 181)} == {
+        0: "person", 9: "traffic light", 10: "fire hydrant", 12: "stop sign", 89: "toothbrush",
+        91: "banner", 105: "clouds", 148: "road", 178: "waterdrops", 181: "wood",
+    }  # fmt: skip
+    assert set(range(182)) - set(names) == {11, 25, 28, 29, 44, 65, 67, 68, 70, 82, 90}
+    members = [name for group in classes.parents.values() for name in group]
+    assert sorted(members) == sorted(classes.names)
+    assert sum(name in classes.names[:80] for group in list(classes.parents)[:12] for name in classes.parents[group]) == 80
+    assert classes.parents["food"][-1] == "cake"
+    assert classes.parents["food-stuff"] == ("food-other", "fruit", "salad", "vegetable")
+
+
+def test_a_thing_that_nobody_segmented_stands_in_no_label_map_of_coco_stuff(root: Path) -> None:
+    made_trees.coco_stuff(root)
+    frame = first("coco-stuff", root, "val2017")
+    made_trees.labels(Path(frame.truth), (0, 11))
+    with pytest.raises(LabelMapError, match="holds the value 11 at column 1, row 0; labels of COCO-Stuff are 0-10, 12-24,"):
+        entry("coco-stuff").read_truth(frame)
+
+
+def test_coco_stuff_is_read_as_its_readme_file_unpacks_it_and_beside_coco_itself(root: Path) -> None:
+    made_trees.coco_stuff(root / "dataset")
+    (root / "dataset" / "annotations" / "stuff_val2017.json").unlink()
+    (root / "dataset" / "stuffthingmaps" / "val2017").rename(root / "dataset" / "annotations" / "val2017")
+    frame = first("coco-stuff", root, "val2017")
+    assert frame.truth == str(root / "dataset/annotations/val2017/000000000139.png")
+    for split in ("train2017", "val2017"):
+        (root / "dataset" / "images" / split).rename(root / "dataset" / split)
+    assert first("coco-stuff", root / "dataset", "val2017").truth == frame.truth
+    frame = first("coco-stuff", root / "dataset", "train2017")
+    assert (frame.image, frame.role) == (str(root / "dataset/train2017/000000000009.jpg"), "train")
+    assert frame.truth == str(root / "dataset/stuffthingmaps/train2017/000000000009.png")
+
+
+def test_dark_zurich_has_labels_of_val_alone_and_says_the_time_of_day(root: Path) -> None:
+    made_trees.dark_zurich(root)
+    assert [(frame.condition, frame.role) for frame in find_frames(entry("dark-zurich"), root, "train")] == [
+        ("day", "train"), ("night", "train"), ("twilight", "train"),
+    ]  # fmt: skip
+    frame = first("dark-zurich", root, "val")
+    assert (frame.condition, frame.role, frame.group) == ("night", "validation", "night/GOPR0356")
+    by_day = first("dark-zurich", root, "val_ref")
+    assert (by_day.id, by_day.condition, by_day.role) == ("day/GOPR0356_ref/GOPR0356_frame_000321", "day", "validation")
+    made_trees.labels(Path(frame.truth.replace("labelTrainIds", "labelIds")), made_trees.CITYSCAPES)
+    frame = first("dark-zurich", root, "val")
+    assert frame.truth.endswith("_gt_labelIds.png")
+    assert set(np.unique(entry("dark-zurich").read_truth(frame))) == set(made_trees.TRAIN_IDS)
+
+
+def test_reference_images_of_acdc_are_splits_in_good_conditions_and_half_of_them_have_labels(root: Path) -> None:
+    made_trees.acdc(root)
+    for archive, part in (("gt_trainval", "val"), ("gt_trainval_ref", "val_ref")):
+        for condition in ("fog", "night", "rain", "snow"):
+            (root / archive / "gt" / condition).mkdir(parents=True)
+            (root / "gt" / condition / part).rename(root / archive / "gt" / condition / part)
+    layout, bad = entry("acdc"), find_frames(entry("acdc"), root, "val")
+    good = find_frames(layout, root, "val_ref")
+    assert [frame.id for frame in good] == [frame.id for frame in bad]
+    assert {frame.condition for frame in good} == {"clean"}
+    assert {frame.role for frame in good} == {"validation"}
+    assert [Path(frame.truth).name for frame in (bad[0], good[0])] == [
+        "GP010476_frame_000041_gt_labelIds.png", "GP010476_frame_000041_gt_ref_labelIds.png",
+    ]  # fmt: skip
+    Path(good[0].truth).unlink()
+    assert "1 of 4 images have no labels" in check(layout, find_frames(layout, root, "val_ref"))
+
+
+def test_254_is_the_anomaly_of_issu_and_void_among_its_classes(root: Path) -> None:
+    made_trees.issu(root)
+    layout, frame = entry("issu"), first("issu", root, "test_static")
+    with Image.open(frame.truth) as picture:
+        written = np.asarray(picture)
+    np.testing.assert_array_equal(layout.read_truth(frame), np.where(written == 254, 255, written))
+    expected = np.where(written == 254, 1, np.where(written == 255, 255, 0))
+    np.testing.assert_array_equal(layout.read_truth(frame, "anomaly"), expected)
+    made_trees.labels(Path(frame.truth), (0, 19))
+    for kind in layout.truth_kinds:
+        with pytest.raises(LabelMapError, match="holds the value 19"):
+            layout.read_truth(frame, kind)
+
+
+def test_images_of_issu_say_the_weather_and_may_be_jpeg_under_another_name(root: Path) -> None:
+    made_trees.issu(root)
+    found = find_frames(entry("issu"), root / "ISSU_datasets", "test_static")
+    assert [(frame.id, frame.condition) for frame in found] == [("0/009599", "clean"), ("fog/00131", "fog")]
+    Image.new("RGB", (17, 16), (10, 20, 30)).save(found[0].image, format="JPEG")
+    assert entry("issu").read_image(found[0]).shape == (16, 17, 3)
+
+
+def test_the_benchmarks_own_tree_of_issu_has_the_same_frames(root: Path) -> None:
+    made_trees.issu(root)
+    composed = {split: find_frames(entry("issu"), root, split) for split in ("test_static", "test_temporal")}
+    track = root / "track" / "dataset_ISSUTrack"
+    for split, frames in composed.items():
+        for frame in frames:
+            name = f"{split.removeprefix('test_')}_{frame.id.replace('/', '_')}.png"
+            for kind, path in (("images", frame.image), ("labels_masks", frame.truth)):
+                (track / kind).mkdir(parents=True, exist_ok=True)
+                Path(path).rename(track / kind / name)
+    for place in (track, track.parent):
+        for split, frames in composed.items():
+            found = find_frames(entry("issu"), place, split)
+            assert [(frame.id, frame.group, frame.condition) for frame in found] == [
+                (frame.id, frame.group, frame.condition) for frame in frames
+            ]
+            assert all(Path(frame.truth).parent.name == "labels_masks" for frame in found)
+    with pytest.raises(CorpusError, match="found dataset_ISSUTrack/"):
+        find_frames(entry("issu"), track.parent, "train")
+
+
+def test_invalid_pixels_of_bravo_are_those_above_0_where_labels_are_not_void(root: Path) -> None:
+    made_trees.bravo_unknown(root)
+    layout = entry("bravo-unknown")
+    for split, mask in (("synflare", "_gt_invIds.png"), ("synobjs", "_mask.png")):
+        frame = first("bravo-unknown", root, split)
+        assert layout.read_truth(frame, "anomaly").ravel()[:5].tolist() == [0, 1, 0, 1, 0]
+        made_trees.labels(Path(frame.truth), (255, 255, 3, 3, 255))
+        assert layout.read_truth(frame, "anomaly").ravel()[:5].tolist() == [255, 255, 0, 1, 255]
+        file = Path(root / f"bravo_{split}" / f"{frame.id}{mask}")
+        Image.fromarray(np.zeros((3, 4), np.uint8)).save(file)
+        with pytest.raises(LabelMapError, match="is 4 x 3 pixels, its labels 17 x 16"):
+            layout.read_truth(frame, "anomaly")
+        file.unlink()
+        with pytest.raises(LabelMapError, match=mask):
+            layout.read_truth(frame, "anomaly")
+
+
+def test_frames_of_bravo_say_what_was_done_to_which_image_and_have_no_labels_where_none_were_handed_out(root: Path) -> None:
+    made_trees.bravo_unknown(root)
+    made_trees.bravo(root)
+    frame = first("bravo-unknown", root, "synrain")
+    assert (frame.condition, frame.parent, frame.role) == ("synrain", "frankfurt/frankfurt_000001_046272", "test")
+    frame = first("bravo-unknown", root, "synobjs")
+    assert (frame.condition, frame.parent) == ("synobjs", "")
+    assert [frame.condition for frame in find_frames(entry("bravo"), root, "ACDC")] == ["fog", "snow"]
+    for path in [*root.rglob("*_gt*.png"), *root.rglob("*_mask.png")]:
+        path.unlink()
+    for name in ("bravo", "bravo-unknown"):
+        for split in entry(name).splits:
+            assert {frame.truth for frame in find_frames(entry(name), root, split)} == {""}
+
+
+def test_a_subset_of_bravo_that_another_layout_has_is_refused_with_those_of_this_one(root: Path) -> None:
+    made_trees.bravo(root)
+    with pytest.raises(OptionError, match=r"--split 'synobjs': BRAVO \(known classes\) has ACDC, outofcontext\."):
+        find_frames(entry("bravo"), root, "synobjs")
+
+
 def test_bdd100k_of_its_first_release_is_read(root: Path) -> None:
     made_trees.image(root / "seg" / "images" / "val" / "7d06fefd-f7be05a6.jpg")
     made_trees.labels(root / "seg" / "labels" / "val" / "7d06fefd-f7be05a6_train_id.png", made_trees.TRAIN_IDS)
@@ -403,6 +555,14 @@ def test_labels_of_bdd100k_are_read(data: Path) -> None:
         truth = entry("bdd100k").read_truth(Frame(path.stem, "", str(path)))
         with Image.open(path) as picture:
             np.testing.assert_array_equal(truth, np.asarray(picture))
+
+
+def test_real_label_maps_of_coco_stuff_are_read_as_they_are(data: Path) -> None:
+    paths = sorted((data / "formats" / "coco-stuff" / "labels").glob("*.png"))
+    assert len(paths) == 13
+    for path in paths:
+        with Image.open(path) as picture:
+            np.testing.assert_array_equal(entry("coco-stuff").read_truth(Frame(path.stem, "", str(path))), np.asarray(picture))
 
 
 @pytest.mark.parametrize(

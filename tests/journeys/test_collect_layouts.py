@@ -165,6 +165,24 @@ def test_published_overlays_of_fishyscapes_static_are_images_with_labels_of_anom
     assert [f for f in read_failures(study) if f.stage == "predict"] == []
 
 
+def test_classes_and_anomalies_of_the_same_images_come_as_two_truths(tmp_path: Path) -> None:
+    base = tmp_path / "ISSU_datasets" / "ISSU-Test-Static"
+    labels = np.full((48, 96), 13, np.uint8)
+    labels[10:20, 10:20], labels[-6:] = 254, 255
+    for name in ("0/009599", "fog/00131"):
+        picture = np.random.default_rng(len(name)).integers(0, 256, (48, 96, 3), np.uint8)
+        made.write(base / "leftImg8bit" / "test" / f"{name}_leftImg8bit.png", picture)
+        made.write(base / "gtFine_csT" / "test" / f"{name}_gtFine_csT.png", labels)
+    study = tmp_path / "study"
+    found = fs.collect(str(study), str(base.parent), known=fs.KnownData(layout="issu", split="test_static"))
+    assert found.truths == "labels (2 images), anomaly (2 images)"
+    assert {image.id: (image.condition, image.role) for image in read_corpus(study)} == {
+        "0/009599": ("clean", "test"), "fog/00131": ("fog", "test"),
+    }  # fmt: skip
+    np.testing.assert_array_equal(truth_of(study, "labels")["0/009599"], np.where(labels == 13, 13, 255))
+    np.testing.assert_array_equal(truth_of(study, "anomaly")["0/009599"], np.select([labels == 13, labels == 254], [0, 1], 255))
+
+
 def test_what_cannot_be_read_is_said_and_the_others_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = cityscapes(tmp_path / "data", {"ulm": 2}, "train")
     made.write(root / "gtFine" / "train" / "ulm" / "ulm_000000_000019_gtFine_labelIds.png", np.full((48, 96), 77, np.uint8))

@@ -24,6 +24,10 @@ GROUPS = {  # of the frames of the made trees
     "cityscapes-c": CITIES,
     "foggy-cityscapes": CITIES,
     "foggy-zurich": {"GOPR0119", "GP010229", "GP010476"},
+    "dark-zurich": {
+        *("night/GOPR0351", "twilight/GOPR0345", "day/GOPR0345", "night/GOPR0356"),
+        *("night/GOPR0364", "day/GOPR0356_ref", "day/GOPR0364_ref"),
+    },
     "acdc": {
         f"{condition}/{drive}" for condition in ("fog", "night", "rain", "snow") for drive in ("GOPR0475", "GP010476", "GOPR0477")
     },
@@ -34,9 +38,12 @@ GROUPS = {  # of the frames of the made trees
     "lost-and-found": {"04_Maurener_Weg_8_000000", "13_Elly_Beinhorn_Str_000000", "01_Hanns_Klemm_Str_45_000006"},
     "road-obstacle21": {"curvy-street", "gravel"},
     "streethazards": {"t1", "t2", "t4", "t5", "t6"},
+    "issu": {"12", "7", "0", "fog", "99"},
+    "bravo": {"fog/test/GOPR0475", "snow/test/GP010122", "lindau"},
+    "bravo-unknown": {"frankfurt", "munster", "lindau", "polar bear", "tiger"},
 }
 HIDDEN = {  # splits whose labels nobody hands out; placeholders count as none
-    "cityscapes": {"test"}, "foggy-zurich": {"light", "medium"}, "acdc": {"test"}, "ade20k": {"test"}, "voc2012": {"test"}, "road-anomaly21": {"test"}, "road-obstacle21": {"test"},
+    "cityscapes": {"test"}, "foggy-zurich": {"light", "medium"}, "dark-zurich": {"train", "test", "val_ref", "test_ref"}, "acdc": {"test", "test_ref"}, "ade20k": {"test"}, "voc2012": {"test"}, "road-anomaly21": {"test"}, "road-obstacle21": {"test"},
     "mapillary-1.2": {"testing"}, "mapillary-2.0": {"testing"}, "bdd100k": {"test"},
 }  # fmt: skip
 

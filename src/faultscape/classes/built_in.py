@@ -1,4 +1,4 @@
-"""The class lists that come with Faultscape: CamVid, PASCAL VOC, Cityscapes, ADE20k, those of other road scenes, and for classifiers ImageNet-1k.
+"""The class lists that come with Faultscape: CamVid, PASCAL VOC, Cityscapes, ADE20k, COCO-Stuff, those of other road scenes, and for classifiers ImageNet-1k.
 
 Conventions: ids are the pixel values that the data sets' own masks hold. Names and ids are facts of the data sets; parent groups of VOC
 are S0 Table 1, those of Cityscapes its categories. ADE20k's colours are made here, since the data set fixes none in its masks.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from faultscape.classes.coco_stuff import coco_stuff
 from faultscape.classes.imagenet1k import imagenet_classes
 from faultscape.classes.road_scenes import camvid32, lost_and_found, mapillary_v12, mapillary_v20, streethazards
 from faultscape.nouns import Classes
@@ -107,6 +108,7 @@ BUILT_IN: dict[str, Callable[[], Classes]] = {
     "camvid": camvid,
     "camvid32": camvid32,
     "cityscapes": cityscapes,
+    "coco-stuff": coco_stuff,
     "imagenet1k": imagenet1k,
     "lost-and-found": lost_and_found,
     "mapillary-1.2": mapillary_v12,

@@ -1,7 +1,8 @@
-"""Real scenes in bad conditions with the labels of Cityscapes: Foggy Driving, Foggy Zurich, ACDC.
+"""Real scenes in bad conditions with the labels of Cityscapes: Foggy Driving, Foggy Zurich, Dark Zurich, ACDC.
 
-Conventions: labels are train ids 0-18, 255 void, from label ids where there are such files, else from train ids.
-Sources: Sakaridis et al. 2018 (both sets; the readme files that come with them); Dai et al. 2020; Sakaridis et al. 2021 (ACDC).
+Conventions: labels are train ids 0-18, 255 void, from label ids where there are such files, else from train ids. Splits that end in ``_ref`` show the places of the split before it
+in good conditions. Masks of invalid regions (invIds, invGray) are not read: they mark where the content is uncertain, which is neither void, since labels stand there, nor anomalous.
+Sources: Sakaridis et al. 2018 (both sets; the readme files that come with them); Dai et al. 2020; Sakaridis et al. 2019 and 2022 (Dark Zurich); Sakaridis et al. 2021 (ACDC).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from faultscape.corpus.layouts.layout import ROLES, Frame
 from faultscape.corpus.layouts.trees import IMAGES, branch, files, first_file, inside, lines, without
 
 CONDITIONS = ("fog", "night", "rain", "snow")
+TIMES = ("night", "twilight", "day")
 
 
 def find_foggy_driving(root: Path, split: str) -> Iterator[Frame]:
@@ -43,15 +45,33 @@ def find_foggy_zurich(root: Path, split: str) -> Iterator[Frame]:
         yield Frame(id_, str(path), truth if role == "test" else "", group=id_.rpartition("/")[0], split=split, role=role)
 
 
-def find_acdc(root: Path, split: str) -> Iterator[Frame]:
-    """Yield the frames rgb_anon/CONDITION/SPLIT/SEQUENCE/*_rgb_anon.png; the labels of ``test`` are hidden."""
-    folder, labels = branch(root, "rgb_anon"), branch(root, "gt")
-    for condition, images in [(name, folder / name / split) for name in CONDITIONS] if folder else ():
-        for path in files(images, "_rgb_anon.png"):
-            stem, sequence = without(path.name, "_rgb_anon"), path.parent.name
-            at = labels / condition / split / sequence if labels and split != "test" else None
-            truth = first_file(at / f"{stem}_gt_{ids}.png" for ids in ("labelIds", "labelTrainIds")) if at else ""
+def find_dark_zurich(root: Path, split: str) -> Iterator[Frame]:
+    """Yield the frames rgb_anon/SPLIT/TIME/SEQUENCE/*_rgb_anon.png; labels are there of ``val`` alone, those of ``test`` are hidden."""
+    for time in TIMES:
+        folder, labels = branch(root, f"rgb_anon/{split}/{time}"), branch(root, f"gt/{split}/{time}")
+        for path in files(folder, "_rgb_anon.png") if folder else ():
+            stem, sequence = without(path.name, "_ref_rgb_anon", "_rgb_anon"), path.parent.name
+            truth = _labels(labels / sequence, f"{stem}_gt") if labels else ""
             yield Frame(
-                f"{condition}/{sequence}/{stem}", str(path), truth,
-                group=f"{condition}/{sequence}", split=split, role=ROLES[split], condition=condition,
+                f"{time}/{sequence}/{stem}", str(path), truth, group=f"{time}/{sequence}",
+                split=split, role=ROLES[split.removesuffix("_ref")], condition=time,
             )  # fmt: skip
+
+
+def find_acdc(root: Path, split: str) -> Iterator[Frame]:
+    """Yield the frames rgb_anon/CONDITION/SPLIT/SEQUENCE/*_rgb_anon.png, of reference splits *_rgb_ref_anon.png; the labels of ``test`` and ``test_ref`` are hidden."""
+    of, _, reference = split.partition("_")
+    image, label = ("_rgb_ref_anon", "gt_ref") if reference else ("_rgb_anon", "gt")
+    for condition in CONDITIONS:
+        folder, labels = branch(root, f"rgb_anon/{condition}/{split}"), branch(root, f"gt/{condition}/{split}")
+        for path in files(folder, f"{image}.png") if folder else ():
+            stem, sequence = without(path.name, image), path.parent.name
+            truth = _labels(labels / sequence, f"{stem}_{label}") if labels else ""
+            yield Frame(
+                f"{condition}/{sequence}/{stem}", str(path), truth, group=f"{condition}/{sequence}",
+                split=split, role=ROLES[of], condition="clean" if reference else condition,
+            )  # fmt: skip
+
+
+def _labels(folder: Path, stem: str) -> str:
+    return first_file(folder / f"{stem}_{ids}.png" for ids in ("labelIds", "labelTrainIds"))

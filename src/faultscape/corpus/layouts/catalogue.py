@@ -17,12 +17,14 @@ from faultscape.corpus.layouts import (
     lost_and_found,
     masks,
     obstacles,
+    open_set,
     road_views,
     scenes,
 )
 from faultscape.corpus.layouts.layout import Layout, Read
 
 _CITY = "leftImg8bit/SPLIT/CITY/*_leftImg8bit.png with gtFine/SPLIT/CITY/*_gtFine_labelIds.png"
+_HIDDEN = "labels lie with the challenge's server and were not handed out, as far as we know; they are read where they are there, under the names of its toolkit"
 
 
 def _labels(of: str) -> Read:
@@ -33,6 +35,11 @@ def _labels(of: str) -> Read:
 def _ids(classes: str, of: str) -> Read:
     """Return the reader of files that hold the ids of a class list."""
     return lambda frame: masks.as_is(frame.truth, classes, of)
+
+
+def _train_ids(of: str) -> Read:
+    """Return the reader of files that hold train ids of Cityscapes."""
+    return lambda frame: masks.train_ids(frame.truth, of)
 
 
 def _vistas(version: str) -> Read:
@@ -75,10 +82,17 @@ LAYOUTS: tuple[Layout, ...] = (
         "testv2 holds testv1; of 3,808 images 40 have labels", terms="not commercial (its LICENSE.txt)", read_semantic=_labels("Foggy Zurich"),
     ),
     Layout(
-        "acdc", "ACDC", ("train", "val", "test"), "cityscapes", "semantic", adverse.find_acdc,
-        "rgb_anon/{fog,night,rain,snow}/SPLIT/SEQUENCE/*_rgb_anon.png with gt/CONDITION/SPLIT/SEQUENCE/*_gt_labelIds.png",
-        "Sakaridis et al. 2021", {"train": 1600, "val": 406, "test": 2000}, "condition and sequence",
-        "its documented numbers are quoted from others, not from its own site; masks of invalid regions (gt_invIds) and reference images are not read",
+        "dark-zurich", "Dark Zurich", ("val", "test", "train", "val_ref", "test_ref"), "cityscapes", "semantic", adverse.find_dark_zurich,
+        "rgb_anon/SPLIT/{night,twilight,day}/SEQUENCE/*_rgb_anon.png with gt/val/night/SEQUENCE/*_gt_labelTrainIds.png (or *_gt_labelIds.png)",
+        "Sakaridis et al. 2019 and 2022", {"val": 50, "test": 151, "train": 8377}, "time of day and sequence",
+        "train is 2,416 images of night, 2,920 of twilight and 3,041 of day, none with labels; val_ref and test_ref are the places of val and test by day, without labels; labels of test are hidden; masks of invalid regions (gt_invIds, gt_invGray) mark uncertain content and are not read; not verified on the files themselves",
+        read_semantic=_labels("Dark Zurich"),
+    ),
+    Layout(
+        "acdc", "ACDC", ("train", "val", "test", "train_ref", "val_ref", "test_ref"), "cityscapes", "semantic", adverse.find_acdc,
+        "rgb_anon/{fog,night,rain,snow}/SPLIT/SEQUENCE/*_rgb_anon.png with gt/CONDITION/SPLIT/SEQUENCE/*_gt_labelIds.png, of reference splits *_rgb_ref_anon.png and *_gt_ref_labelIds.png",
+        "Sakaridis et al. 2021", {"train": 1600, "val": 406, "test": 2000, "train_ref": 1600, "val_ref": 406, "test_ref": 2000}, "condition and sequence",
+        "its documented numbers are quoted from others, not from its own site; reference splits show the same places in good conditions, an image for each under the same id, and half of those of train_ref and val_ref (1,003) have labels; masks of invalid regions (gt_invIds) mark uncertain content, where labels stand too, and are not read",
         terms="registration; not commercial", read_semantic=_labels("ACDC"),
     ),
     Layout(
@@ -86,6 +100,13 @@ LAYOUTS: tuple[Layout, ...] = (
         "images/{training,validation}/ADE_*.jpg with annotations/SPLIT/*.png of ADEChallengeData2016, and release_test/testing/*.jpg",
         "Zhou et al. 2017, the scene parsing benchmark", {"training": 20210, "validation": 2000}, "",
         "150 classes: label 0 is void; the full ADE20K with its part masks is another layout", terms="research and education, not commercial", read_semantic=_ids("ade20k", "ADE20K"),
+    ),
+    Layout(
+        "coco-stuff", "COCO-Stuff", ("train2017", "val2017"), "coco-stuff", "semantic", scenes.find_coco_stuff,
+        "images/SPLIT/*.jpg (or SPLIT/*.jpg) with stuffthingmaps/SPLIT/*.png (or annotations/SPLIT/*.png)",
+        "Caesar et al. 2018", {"train2017": 118287, "val2017": 5000}, "",
+        "171 of the ids 0-181 are classes, 255 is void; converted label maps (*_labelTrainIds.png) and the older COCO-Stuff 10K are not read; labels verified on 13 real label maps, the tree by its readme file",
+        terms="CC BY 4.0, for the labels; Flickr's, for the images", read_semantic=_ids("coco-stuff", "COCO-Stuff"),
     ),
     Layout(
         "voc2012", "PASCAL VOC 2012", ("train", "val", "trainval", "test"), "voc", "semantic", scenes.find_voc,
@@ -153,14 +174,41 @@ LAYOUTS: tuple[Layout, ...] = (
         read_semantic=_ids("streethazards", "StreetHazards"), read_anomaly=obstacles.read_streethazards,
     ),
     Layout(
+        "issu", "ISSU", ("train", "val", "test_static", "test_temporal"), "cityscapes", "semantic", open_set.find_issu,
+        "SET/leftImg8bit/{train,val,test}/FOLDER/*_leftImg8bit.png with SET/gtFine_csT/PART/FOLDER/*_gtFine_csT.png, SET one of ISSU-Train, ISSU-Test-Static, ISSU-Test-Temporal; or dataset_ISSUTrack/images and labels_masks",
+        "Laskar et al. 2025", {"test_static": 980, "test_temporal": 1138}, "folder: a drive, a clip, or a weather of IDD-AW",
+        "label 254 is the anomaly, and void among classes; images are composed from four sets of IDD by the scripts of its repository, some of them JPEG under names that end in .png; ISSU-Test-Temporal-Clip has no labels of its own and is not read; not verified on the files themselves",
+        terms="those of IDD, for the images", read_semantic=open_set.read_issu, read_anomaly=open_set.read_issu_anomaly,
+    ),
+    Layout(
+        "bravo", "BRAVO (known classes)", ("ACDC", "outofcontext"), "cityscapes", "semantic", open_set.find_bravo,
+        "bravo_ACDC/CONDITION/test/SEQUENCE/*_rgb_anon.png and bravo_outofcontext/CITY/*_leftImg8bit.png, labels (*_gt_labelTrainIds.png) beside them or in bravo_GT/",
+        "Vu et al. 2024", {"outofcontext": 329}, "condition and sequence, or city",
+        f"{_HIDDEN}; the challenge measures doubt by errors alone here, so that masks of invalid pixels are not read; not verified on the files themselves",
+        terms="those of ACDC and Cityscapes, for the images", read_semantic=_train_ids("BRAVO"),
+    ),
+    Layout(
+        "bravo-unknown", "BRAVO (known classes and invalid pixels)", ("synrain", "synflare", "synobjs"), "cityscapes", "semantic", open_set.find_bravo,
+        "bravo_{synrain,synflare}/CITY/*_leftImg8bit.png and bravo_synobjs/OBJECT/NUMBER.png, labels and masks (*_gt_labelTrainIds.png and *_gt_invIds.png, of synobjs *_gt.png and *_mask.png) beside them or in bravo_GT/",
+        "Vu et al. 2024", {"synrain": 500, "synflare": 308, "synobjs": 656}, "city, of synobjs the object",
+        f"{_HIDDEN}; anomalous is what its masks call invalid (above 0): drops, flares, inpainted objects, not verified on the files themselves",
+        terms="those of Cityscapes, for the images", read_semantic=_train_ids("BRAVO"), read_anomaly=open_set.read_invalid,
+    ),
+    Layout(
+        "bravo-smiyc", "BRAVO (SegmentMeIfYouCan)", ("SMIYC",), "", "anomaly", open_set.find_bravo,
+        "bravo_SMIYC/RoadAnomaly21/images/*.jpg, labels (*_labels_semantic.png) beside them or in bravo_GT/", "Vu et al. 2024; Chan et al. 2021",
+        notes=f"{_HIDDEN}; the images are those of RoadAnomaly21, its validation images too; not verified on the files themselves",
+        terms="those of SegmentMeIfYouCan, for the images", read_anomaly=obstacles.read_anomaly,
+    ),
+    Layout(
         "wilddash1", "WildDash 1", ("val",), "cityscapes", "semantic", road_views.find_wilddash1,
         "wd_val_01/*_100000.png with *_100000_labelIds.png beside them", "Zendel et al. 2018, wilddash.cc", {"val": 70}, "",
-        "labels of the benchmark images are hidden; its documented numbers are quoted from others, not from its own site", terms="registration", read_semantic=_labels("WildDash 1"), read_instances=masks.cityscapes_instances,
+        "labels of the benchmark images are hidden, and so is which of them are its negative images; its documented numbers are quoted from others, not from its own site", terms="registration", read_semantic=_labels("WildDash 1"), read_instances=masks.cityscapes_instances,
     ),
     Layout(
         "wilddash2", "WildDash 2", ("all",), "cityscapes", "semantic", road_views.find_wilddash2, "images/*.jpg with labels/*.png of wd_public_02",
         "Zendel et al. 2022, wilddash.cc", {"all": 4256}, "",
-        "labels 34-38 (pick-up, van, billboard, street light, road marking) as its authors map them to Cityscapes; the public part has no official split; the instance files are not read; its documented numbers are quoted from others, not from its own site",
+        "labels 34-38 (pick-up, van, billboard, street light, road marking) as its authors map them to Cityscapes; the public part has no official split; the instance files and the benchmark images (wd_both_02) are not read: which of these are its negative images is hidden; its documented numbers are quoted from others, not from its own site",
         terms="registration", read_semantic=road_views.read_wilddash2,
     ),
     Layout(
@@ -181,7 +229,7 @@ LAYOUTS: tuple[Layout, ...] = (
         "bdd100k", "BDD100K", ("train", "val", "test"), "cityscapes", "semantic", road_views.find_bdd100k,
         "images/10k/SPLIT/*.jpg with labels/sem_seg/masks/SPLIT/*.png (or seg/images and seg/labels/*_train_id.png)", "Yu et al. 2020",
         {"train": 7000, "val": 1000, "test": 2000}, "", "labels are train ids of Cityscapes; those of test are hidden",
-        terms="education, research and not for profit", read_semantic=lambda frame: masks.train_ids(frame.truth, "BDD100K"),
+        terms="education, research and not for profit", read_semantic=_train_ids("BDD100K"),
     ),
 )
 # fmt: on
@@ -195,6 +243,6 @@ def entry(name: str) -> Layout:
     >>> entry("cityscape")
     Traceback (most recent call last):
     ...
-    faultscape.errors.OptionError: layout 'cityscape' is not known; known are acdc, ade20k, bdd100k, camvid, camvid32, ... Did you mean 'cityscapes'?
+    faultscape.errors.OptionError: layout 'cityscape' is not known; known are acdc, ade20k, bdd100k, bravo, bravo-smiyc, ... Did you mean 'cityscapes'?
     """
     return plug.find("layout", name, {layout.name: layout for layout in LAYOUTS}, of=Layout)

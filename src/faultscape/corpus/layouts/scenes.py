@@ -1,7 +1,7 @@
-"""Scenes of all kinds: ADE20K as the scene parsing benchmark hands it out (150 classes), PASCAL VOC 2012.
+"""Scenes of all kinds: ADE20K as the scene parsing benchmark hands it out (150 classes), COCO-Stuff, PASCAL VOC 2012.
 
-Conventions: an image that a list names and that is not there is left out: samples work. Images of both sets stand alone.
-Sources: Zhou et al. 2017; Everingham et al. 2010.
+Conventions: an image that a list names and that is not there is left out: samples work. Images of all three stand alone.
+Sources: Zhou et al. 2017; Caesar et al. 2018; Everingham et al. 2010.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from faultscape.corpus.layouts.layout import ROLES, Frame
-from faultscape.corpus.layouts.trees import base, beside, files, inside, lines, without
+from faultscape.corpus.layouts.trees import base, beside, branch, files, inside, lines, without
 
 _PREFIX = {"training": "ADE_train_", "validation": "ADE_val_", "test": "ADE_test_"}
 
@@ -25,6 +25,15 @@ def find_ade20k(root: Path, split: str) -> Iterator[Frame]:
         if path.name.startswith(_PREFIX[split]) and folder in (".", split):
             truth = "" if hidden else beside(inner / "annotations" / folder, path.stem, (".png",))
             yield Frame(path.stem, str(path), truth, split=split, role=ROLES[split])
+
+
+def find_coco_stuff(root: Path, split: str) -> Iterator[Frame]:
+    """Yield the frames images/SPLIT/*.jpg (or SPLIT/*.jpg) with the label maps of stuffthingmaps/SPLIT/*.png, which the data set's own readme file unpacks as annotations/."""
+    images = branch(root, f"images/{split}", split)
+    labels = branch(root, *(f"{name}/{split}" for name in ("stuffthingmaps", "stuffthingmaps_trainval2017", "annotations")))
+    for path in files(images, ".jpg") if images else ():
+        truth = beside(labels, path.stem, (".png",)) if labels else ""
+        yield Frame(path.stem, str(path), truth, split=split, role=ROLES[split.removesuffix("2017")])
 
 
 def find_voc(root: Path, split: str) -> Iterator[Frame]:
