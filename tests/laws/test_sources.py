@@ -109,6 +109,15 @@ def onnx(corpus: made.Corpus, root: Path) -> Made:
     return str(onnx_networks.small(root / "net.onnx")), lambda: onnx_networks.small(root / "net.onnx", seed=4) and None
 
 
+def ensemble(corpus: made.Corpus, root: Path) -> Made:
+    import onnx_networks
+
+    del corpus
+    for name, seed in (("a", 1), ("b", 2)):
+        onnx_networks.small(root / f"{name}.onnx", seed=seed)
+    return "ensemble:a,b", lambda: onnx_networks.small(root / "b.onnx", seed=4) and None
+
+
 def exported(corpus: made.Corpus, root: Path) -> Made:
     import torch_networks
 
@@ -149,7 +158,9 @@ def hub(corpus: made.Corpus, root: Path) -> Made:
     return "hf:some/model", lambda: (refs / "main").write_text("f" * 40) and None
 
 
-MAKERS = {make.__name__: make for make in (table, hub, program, own, function, transformers, folder, onnx, exported, script)}
+MAKERS = {
+    make.__name__: make for make in (table, hub, ensemble, program, own, function, transformers, folder, onnx, exported, script)
+}
 
 
 @pytest.fixture
@@ -173,8 +184,12 @@ def test_every_kind_of_model_keeps_what_predict_counts_on(kind: str, corpus: mad
         **group_options(fs.collect, {"shard_size": 3, **more}),
     )
     assert catalogue.source_of("m", place, more.get("task", "segmentation")).name == kind
+    members = {name: str(tmp_path / f"{name}.onnx") for name in ("a", "b")} if kind == "ensemble" else {}
+    if members:
+        fs.predict(str(tmp_path / "study"), members, engine="local")
     check_source(str(tmp_path / "study"), place, change=change)
-    assert not (tmp_path / "study" / "predictions").exists()  # it changed nothing
+    there = tmp_path / "study" / "predictions"
+    assert sorted(path.name for path in there.iterdir()) == [*members] if members else not there.exists()  # it changed nothing
 
 
 def test_entries_are_complete_and_told_apart() -> None:
@@ -190,7 +205,7 @@ def test_what_lists_kinds_of_models_is_read_off_the_catalogue(tmp_path: Path) ->
     with refused(ModelError) as error:
         catalogue.source_of("m", str(tmp_path / "what.xyz"))
     assert [source.name for source in SOURCES if source.written not in str(error.value)] == ["table"]  # of classifiers alone
-    with refused(StudyError, "models of kind 'new' are not known; known are hub, program, own, table, "):
+    with refused(StudyError, "models of kind 'new' are not known; known are hub, ensemble, program, own, table, "):
         catalogue.kind_named("new")
 
 

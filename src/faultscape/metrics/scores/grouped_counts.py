@@ -8,7 +8,7 @@ Source: own; S4 5 for what is asked.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -126,10 +126,21 @@ def added(rows: Iterable[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np
     held = list(rows)
     if len(held) == 1:
         return held[0]
-    places = np.concatenate([np.zeros(0, np.int64), *(places for places, _ in held)])
-    counts = np.concatenate([np.zeros(0, np.int64), *(counts for _, counts in held)])
-    there, at = np.unique(places, return_inverse=True)
-    return there, np.bincount(at, counts, len(there)).astype(np.int64)
+    dense = dense_counts(held)
+    places = np.flatnonzero(dense)
+    return places, dense[places]
+
+
+def dense_counts(rows: Iterable[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Return the counts (65536,) of several groups together at every place.
+
+    >>> int(dense_counts([(np.array([1, 3]), np.array([5, 1])), (np.array([3]), np.array([2]))])[3])
+    3
+    """
+    dense = np.zeros(SIZE, np.int64)
+    for places, counts in rows:
+        dense[places] += counts
+    return dense
 
 
 def of_anomaly(counts: GroupedCounts) -> SparseHistogram:
@@ -142,19 +153,10 @@ def of_errors(counts: GroupedCounts) -> SparseHistogram:
     return _against(counts.rows[RIGHT], counts.rows[WRONG])
 
 
-def of_objects(counts: GroupedCounts, chosen: Sequence[int]) -> SparseHistogram:
-    """Return the histogram of known pixels against those of some objects, as if there were no others."""
-    return _against(added(counts.rows[:OBJECTS]), added([counts.rows[OBJECTS + k] for k in chosen]))
-
-
 def _against(known: tuple[np.ndarray, np.ndarray], anomalous: tuple[np.ndarray, np.ndarray]) -> SparseHistogram:
-    places = np.union1d(known[0], anomalous[0])
-    out = []
-    for at, counts in (known, anomalous):
-        held = np.zeros(len(places), np.int64)
-        held[np.searchsorted(places, at)] = counts
-        out.append(held)
-    return SparseHistogram(places, *out)
+    both = dense_counts([known]), dense_counts([anomalous])
+    places = np.flatnonzero(both[0] + both[1])
+    return SparseHistogram(places, both[0][places], both[1][places])
 
 
 def _row(counts: np.ndarray, coarse: bool, where: str) -> tuple[np.ndarray, np.ndarray]:

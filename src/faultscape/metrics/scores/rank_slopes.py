@@ -92,6 +92,19 @@ def rank_images(images: Sequence[SparseHistogram], *, recall: float = 0.95, fals
     )  # fmt: skip
 
 
+def average_precision_of(known: np.ndarray, anomalous: np.ndarray) -> float:
+    """Return the average precision of counts (65536,) at every place, NaN without anomalies.
+
+    >>> average_precision_of(np.bincount([1], minlength=SIZE), np.bincount([2], minlength=SIZE))
+    1.0
+    """
+    at = np.flatnonzero(anomalous)[::-1]
+    if not len(at):
+        return float("nan")
+    tp, fp = np.cumsum(anomalous[at]), np.cumsum(known[::-1])[::-1][at]
+    return float((anomalous[at] * tp / (tp + fp)).sum() / tp[-1])
+
+
 def recall_above(places: np.ndarray, counts: np.ndarray, at: int) -> float:
     """Return the share of pixels at a place or above, NaN without pixels.
 

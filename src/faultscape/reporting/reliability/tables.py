@@ -101,11 +101,23 @@ def _models(card: Card) -> View | None:
     if any(column.metric == "average_precision" and column.cell(RANDOM, RANDOM) for column in columns):
         rows = (*rows, (RANDOM, RANDOM))
     filled = _filled(columns, rows)
-    return View("models", "The card", "One row a model. Doubt is 1 - max probability, unless a model has no such scorer.", filled, rows) if filled else None
+    return (
+        View(
+            "models",
+            "The card",
+            "One row a model. Doubt is 1 - max probability, unless a model has no such scorer.",
+            filled,
+            rows,
+        )
+        if filled
+        else None
+    )
 
 
 def _corruptions(card: Card) -> View | None:
-    names = list(dict.fromkeys(str(c["corruption"]) for c in card["conditions"] if c["kind"] == "corrupted" and c.get("corruption")))
+    names = list(
+        dict.fromkeys(str(c["corruption"]) for c in card["conditions"] if c["kind"] == "corrupted" and c.get("corruption"))
+    )
     rows = tuple((one["name"], "") for one in card["models"])
 
     def mean(name: str) -> Callable[[str, str], CardCell | None]:
@@ -132,7 +144,10 @@ def _table_of_s3(card: Card) -> View | None:
         _of_maps(card, "corrupted mIoU", CORRUPTED, "miou"),
     ]
     for name in conditions_of(card, "anomaly"):
-        columns += [_of_score(card, f"{name} AUC-ROC", name, "auroc", main=True), _of_score(card, f"{name} AUC-PR", name, "average_precision", main=True)]
+        columns += [
+            _of_score(card, f"{name} AUC-ROC", name, "auroc", main=True),
+            _of_score(card, f"{name} AUC-PR", name, "average_precision", main=True),
+        ]
     filled = _filled(columns, rows)
     return View("table-s3", "As Buchanan et al. 2022, Tables 2 and 3", "Doubt is 1 - max probability. AUC-PR is the step sum.", filled, rows) if len(filled) > 1 else None  # fmt: skip
 
@@ -217,7 +232,10 @@ def markdown_text(view: View) -> str:
 def latex_text(view: View) -> str:
     r"""Return a view as a LaTeX table (booktabs)."""
     words = 2 if view.with_scorers else 1
-    head = [*(["model", "scorer"] if view.with_scorers else ["model"]), *(f"{column.title} {_arrow(column)}" for column in view.columns)]
+    head = [
+        *(["model", "scorer"] if view.with_scorers else ["model"]),
+        *(f"{column.title} {_arrow(column)}" for column in view.columns),
+    ]
     lines = [f"% {view.title}. {view.says}", rf"\begin{{tabular}}{{{'l' * words}{'r' * len(view.columns)}}}", r"\toprule"]
     lines += [" & ".join(_tex(word) for word in head) + r" \\", r"\midrule"]
     lines += [" & ".join([*map(_tex, row), *cells]) + r" \\" for row, cells in _texts(view, dash="--")]

@@ -27,9 +27,13 @@ def card_text(path: str, card: Card) -> str:
         lines.append(f"without labels, by consistency alone, the rank correlation is {told}")
     lines += [f"note: {note}" for note in card.get("notes", [])]
     for gap in card.get("gaps", []):
-        where = f" on {', '.join(gap['conditions'][:4])}{', ...' if len(gap['conditions']) > 4 else ''}" if gap["conditions"] else ""
+        where = (
+            f" on {', '.join(gap['conditions'][:4])}{', ...' if len(gap['conditions']) > 4 else ''}" if gap["conditions"] else ""
+        )
         line = f"; `{gap['line']}` fills it" if gap["line"] else ""
         lines.append(f"empty: {gap['model']}{where}: {gap['why']}{line}")
     number = len(card["conditions"])
-    lines.append(f"{path}: report.html, reliability.json, cells.csv and tables ({counted(number, 'condition')}, {counted(len(card['models']), 'model')})")
+    lines.append(
+        f"{path}: report.html, reliability.json, cells.csv and tables ({counted(number, 'condition')}, {counted(len(card['models']), 'model')})"
+    )
     return "\n".join(lines)

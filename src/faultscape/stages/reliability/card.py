@@ -20,7 +20,7 @@ from faultscape.metrics.scorers import scorer_named
 from faultscape.metrics.scores.rank_slopes import Ranked
 from faultscape.ranking.agreement import spearman
 from faultscape.reporting.measure.document import number
-from faultscape.reporting.reliability.document import CORRUPTED, RANDOM, Card, CardCell, CardDifference, CardObjects
+from faultscape.reporting.reliability.document import CORRUPTED, RANDOM, CardCell, CardDifference, CardObjects
 from faultscape.stages.reliability.conditions import Condition, Units
 from faultscape.stages.reliability.numbers import ModelNumbers, ScoreNumbers
 
@@ -57,12 +57,16 @@ def judge(
         found.evidence[model.name, "", CORRUPTED, "miou"] = mean
         if isinstance(clean, Ratios):
             found.evidence[model.name, "", CORRUPTED, "relative_drop"] = relative_drop(clean, mean)
-        if reference in of_corruptions and of_corruptions[reference]:
+        if of_corruptions.get(reference):
             error = corruption_error(mine, of_corruptions[reference])
             if not math.isnan(error.value):
                 found.evidence[model.name, "", CORRUPTED, "corruption_error"] = error
     for model in models:
-        for metric, scorers in (("consistency", [""]), ("error_auroc", list(model.scorers.values())), ("error_ap", list(model.scorers.values()))):
+        for metric, scorers in (
+            ("consistency", [""]),
+            ("error_auroc", list(model.scorers.values())),
+            ("error_ap", list(model.scorers.values())),
+        ):
             for scorer in scorers:
                 held = by_corruption(found, model.name, conditions, metric, scorer)
                 if held:
@@ -84,7 +88,9 @@ def by_corruption(
     return out
 
 
-def _judge_maps(model: ModelNumbers, conditions: Sequence[Condition], withheld: Mapping[str, np.ndarray], found: Judgement) -> None:
+def _judge_maps(
+    model: ModelNumbers, conditions: Sequence[Condition], withheld: Mapping[str, np.ndarray], found: Judgement
+) -> None:
     for condition in conditions:
         key = (model.name, "", condition.name)
         if condition.kind in _WITH_LABELS:
@@ -160,7 +166,13 @@ def objects(found: Judgement) -> list[CardObjects]:
     ]  # fmt: skip
 
 
-def differences(found: Judgement, units: Units, models: Sequence[ModelNumbers], conditions: Sequence[Condition], withheld: Mapping[str, np.ndarray]) -> list[CardDifference]:
+def differences(
+    found: Judgement,
+    units: Units,
+    models: Sequence[ModelNumbers],
+    conditions: Sequence[Condition],
+    withheld: Mapping[str, np.ndarray],
+) -> list[CardDifference]:
     """Return the differences of every two models: of maps in mIoU and what is made of it, of every scorer that both have in AP, AUROC and the calibration AUROC."""
     out: list[CardDifference] = []
     by_name = {model.name: model for model in models}
@@ -188,12 +200,19 @@ def differences(found: Judgement, units: Units, models: Sequence[ModelNumbers], 
 
 def _asked(found: Judgement, first: str, second: str) -> Iterator[tuple[str, str, str]]:
     compared = ("miou", "relative_drop", "consistency", "error_auroc", "average_precision", "auroc")
-    for (model, scorer, condition, metric) in found.evidence:
+    for model, scorer, condition, metric in found.evidence:
         if model == first and metric in compared and (second, scorer, condition, metric) in found.evidence:
             yield condition, metric, scorer
 
 
-def _over(model: ModelNumbers, condition: Condition, metric: str, scorer: str, images: tuple[str, ...], withheld: Mapping[str, np.ndarray]) -> Ratios | None:
+def _over(
+    model: ModelNumbers,
+    condition: Condition,
+    metric: str,
+    scorer: str,
+    images: tuple[str, ...],
+    withheld: Mapping[str, np.ndarray],
+) -> Ratios | None:
     """Return a number of a model over some images of a condition."""
     if metric == "miou":
         return model.miou(images, withheld.get(condition.holdout))

@@ -53,7 +53,12 @@ class Units:
 
 
 def find_conditions(
-    root: Path, images: Mapping[str, Image], judged: Mapping[str, Judged], stress: StressSets, natural: Sequence[str], misclassified: Sequence[str]
+    root: Path,
+    images: Mapping[str, Image],
+    judged: Mapping[str, Judged],
+    stress: StressSets,
+    natural: Sequence[str],
+    misclassified: Sequence[str],
 ) -> tuple[list[Condition], list[str]]:
     """Return the conditions of a study in the order of the card, and what to say of sets that are none; StudyError where nothing can be judged."""
     sets: dict[str, list[Image]] = {}
@@ -64,7 +69,9 @@ def find_conditions(
     with_labels = {name: [i.id for i in mine if judged[i.id].semantic] for name, mine in sets.items()}
     with_anomaly = {name: [i.id for i in mine if judged[i.id].anomaly] for name, mine in sets.items()}
     bases = list(dict.fromkeys(about.of for about in stress.sets.values() if about.kind != "blend" and with_labels.get(about.of)))
-    collected = [name for name in sets if name not in stress.sets and with_labels[name] and not with_anomaly[name] and name not in natural]
+    collected = [
+        name for name in sets if name not in stress.sets and with_labels[name] and not with_anomaly[name] and name not in natural
+    ]
     clean = [name for name in bases if name in collected] or collected[:1]
     notes = [
         f"set {name} has labels and is not shown; --natural {name} shows it as a natural shift"
@@ -81,7 +88,17 @@ def find_conditions(
             out.append(Condition(name, "anomaly", (name,), mine, of=about.of))
         elif about.kind == "corrupt":
             word = entry(str(about.parameters["corruption"])).name
-            out.append(Condition(name, "corrupted", (name,), mine, corruption=word, severity=int(str(about.parameters["severity"])), of=about.of))
+            out.append(
+                Condition(
+                    name,
+                    "corrupted",
+                    (name,),
+                    mine,
+                    corruption=word,
+                    severity=int(str(about.parameters["severity"])),
+                    of=about.of,
+                )
+            )
         else:
             out.append(Condition(name, "foggy", (name,), mine, of=about.of))
     out += [Condition(name, "natural", (name,), tuple(with_labels[name] or [i.id for i in sets[name]])) for name in natural]
@@ -93,7 +110,9 @@ def find_conditions(
             edition = str(about.line.get("edition") or "") if about else ""
             out.append(Condition(name, "anomaly", (name,), tuple(mine), of=about.of if about else "", edition=edition))
     out += [
-        Condition(f"{name}.{holdout}" if len(clean) > 1 else holdout, "anomaly", (name,), tuple(with_labels[name]), holdout=holdout)
+        Condition(
+            f"{name}.{holdout}" if len(clean) > 1 else holdout, "anomaly", (name,), tuple(with_labels[name]), holdout=holdout
+        )
         for name in clean
         for holdout in stress.holdouts
     ]
@@ -116,7 +135,9 @@ def _misclassified(word: str, sets: Mapping[str, Sequence[Image]], labelled: Map
         _refuse_unknown("--misclassified", word, sets)
         names, called = [word], word
     if bare := next((name for name in names if not labelled[name]), None):
-        raise StudyError(f"--misclassified {word}: set {bare} has no labels of classes, so that nobody knows which pixels are wrong")
+        raise StudyError(
+            f"--misclassified {word}: set {bare} has no labels of classes, so that nobody knows which pixels are wrong"
+        )
     return Condition(f"errors of {called}", "misclassified", tuple(names), tuple(id_ for name in names for id_ in labelled[name]))
 
 

@@ -83,7 +83,17 @@ def fill_counts(
                 only = Counting(truth, {kind: about for kind, about in counting.scorers.items() if kind in kinds})
                 key = counts.counts_key(number, only)
                 jobs.append(
-                    CountJob(str(root), name, number, sizes[number], kinds, only, settings.models[name].labels, states[name][number], key)
+                    CountJob(
+                        str(root),
+                        name,
+                        number,
+                        sizes[number],
+                        kinds,
+                        only,
+                        settings.models[name].labels,
+                        states[name][number],
+                        key,
+                    )
                 )
 
     def enter(made: list[tuple[CountJob, CountedPart]]) -> list[Timing]:
@@ -99,14 +109,26 @@ def fill_counts(
 
 
 def _known(
-    root: Path, settings: Settings, counts: CountParts, name: str, truth: str, scorers: Mapping[str, str], states: Mapping[int, str], sizes: Collection[int]
+    root: Path,
+    settings: Settings,
+    counts: CountParts,
+    name: str,
+    truth: str,
+    scorers: Mapping[str, str],
+    states: Mapping[int, str],
+    sizes: Collection[int],
 ) -> ModelCounts:
     counting = counting_of(settings, name, truth, list(scorers.values()))
     parts: dict[str, dict[str, Part]] = {}
     lacking: dict[str, set[int]] = {}
     for kind in (MAPS, *scorers):
         held = there(pixel_counts.counts_folder(root, name, kind))
-        fresh = {number for number in sizes if (part := held.get(part_name(number))) and part.key == counts.key(name, number, kind, states.get(number, ""), counting)}
+        fresh = {
+            number
+            for number in sizes
+            if (part := held.get(part_name(number)))
+            and part.key == counts.key(name, number, kind, states.get(number, ""), counting)
+        }
         parts[kind] = {part_name(number): held[part_name(number)] for number in fresh}
         lacking[kind] = set(sizes) - fresh
     return ModelCounts(name, parts, scorers, lacking)

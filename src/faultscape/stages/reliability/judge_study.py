@@ -9,13 +9,14 @@ import json
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
 from faultscape import engine as engines
 from faultscape.errors import ModelError, OptionError, StudyError, closest
 from faultscape.metrics.intervals.units import MANY, draw_units, units_of
-from faultscape.reporting.reliability.document import Card, CardGap
+from faultscape.reporting.reliability.document import Card, CardCondition, CardGap, CardModel
 from faultscape.reporting.reliability.page import card_page
 from faultscape.reporting.reliability.tables import write_tables
 from faultscape.stages import evidence
@@ -55,7 +56,9 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
             raise OptionError(f"--reference {reference}: is none of the models {', '.join(names)}.{closest(reference, names)}")
         counted = fill_counts(root, settings, names, truth, engine=options.engine, workers=options.workers)
         units = units_of_images(images)
-        draws = draw_units(units_of(units.count), options.resamples, options.seed, leave_out=bool(options.resamples) and units.count <= MANY)
+        draws = draw_units(
+            units_of(units.count), options.resamples, options.seed, leave_out=bool(options.resamples) and units.count <= MANY
+        )
         models = [ModelNumbers(root, counted[name], len(settings.class_list), units, draws) for name in names]
         withheld = {name: _withheld(settings, words) for name, words in stress.holdouts.items()}
         found = cards.judge(models, conditions, withheld, reference)
@@ -68,7 +71,7 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
             "cells": cards.cells(found, units, conditions),
             "objects": cards.objects(found),
             "paired": cards.differences(found, units, models, conditions, withheld),
-            "gaps": _gaps(options.study, settings, counted, conditions, images, found),
+            "gaps": _gaps(options.study, settings, counted, conditions, images),
             "ranking": cards.ranking_without_labels(found, names, next((c.name for c in conditions if c.kind == "clean"), "")),
             "times": [
                 {"model": times.name, "device": times.device, "frames": times.frames, "model_ms": list(times.model), "whole_ms": list(times.whole)}
@@ -81,7 +84,10 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
         }  # fmt: skip
         out = Path(options.output) if options.output else root / "reliability"
         make_folder(out)
-        put(out / "reliability.json", (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "surrogateescape"))
+        put(
+            out / "reliability.json",
+            (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "surrogateescape"),
+        )
         write_tables(out, document)
         put(out / "report.html", card_page(document).encode("utf-8", "xmlcharrefreplace"))
         log(root, "reliability", output=str(out))
@@ -101,22 +107,27 @@ def _withheld(settings: Settings, words: Sequence[str]) -> np.ndarray:
     return hold_out(settings.class_list, list(words)).is_withheld[:-1]
 
 
-def _model(settings: Settings, name: str, scorers: list[str]) -> Mapping[str, object]:
+def _model(settings: Settings, name: str, scorers: list[str]) -> CardModel:
     about = settings.models[name]
     members = about.source.partition(":")[2].split(",") if about.kind == "ensemble" else []
     return {"name": name, "kind": about.kind, "members": members, "flags": [], "scorers": scorers}
 
 
-def _condition(condition: Condition, share: float | None) -> Mapping[str, object]:
-    held = {
+def _condition(condition: Condition, share: float | None) -> CardCondition:
+    held: CardCondition = {
         "name": condition.name, "kind": condition.kind, "images": len(condition.images), "sets": list(condition.sets), "holdout": condition.holdout,
         "corruption": condition.corruption, "severity": condition.severity, "of": condition.of, "edition": condition.edition,
     }  # fmt: skip
-    return {**{key: value for key, value in held.items() if value not in ("", 0) or key == "images"}, **({"anomalous": share} if share is not None else {})}
+    said = {key: value for key, value in held.items() if value not in ("", 0) or key == "images"}
+    return cast("CardCondition", said | ({"anomalous": share} if share is not None else {}))
 
 
 def _gaps(
-    study: str, settings: Settings, counted: Mapping[str, ModelCounts], conditions: Sequence[Condition], images: Mapping[str, Image], found: cards.Judgement
+    study: str,
+    settings: Settings,
+    counted: Mapping[str, ModelCounts],
+    conditions: Sequence[Condition],
+    images: Mapping[str, Image],
 ) -> list[CardGap]:
     """Return what is lacking of each model, with the line that makes it."""
     out: list[CardGap] = []
@@ -128,13 +139,24 @@ def _gaps(
             lost = [c.name for c in conditions if any(part_name(images[id_].shard) in late for id_ in c.images)]
             if lost:
                 why = "maps were not counted" if kind == MAPS else f"{word} was not counted"
-                out.append({"model": name, "scorer": word, "conditions": lost, "why": why, "line": _line(study, settings, name, word)})
+                out.append(
+                    {
+                        "model": name,
+                        "scorer": word,
+                        "conditions": lost,
+                        "why": why,
+                        "line": line_that_counts(study, settings, name, word),
+                    }
+                )
         absent = [word for word in everywhere if word not in counts.scorers.values()]
         if absent and settings.models[name].kind in ("folder", "program", "own", "table"):
-            out.append({"model": name, "scorer": "", "conditions": [], "why": "it gives label maps and no logits, of which scorers are made", "line": ""})
-    del found
+            out.append(
+                {
+                    "model": name,
+                    "scorer": "",
+                    "conditions": [],
+                    "why": "it gives label maps and no logits, of which scorers are made",
+                    "line": "",
+                }
+            )
     return out
-
-
-def _line(study: str, settings: Settings, name: str, word: str) -> str:
-    return line_that_counts(study, settings, name, word)

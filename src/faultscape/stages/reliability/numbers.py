@@ -6,7 +6,7 @@ images. Images that a model has no counts of are left out; two models are compar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -18,8 +18,8 @@ from faultscape.metrics.intervals.slopes import Linear
 from faultscape.metrics.intervals.units import Draws
 from faultscape.metrics.robustness import ece_of_bins, miou_of_cells, without
 from faultscape.metrics.scores.bootstrap import SparseHistogram
-from faultscape.metrics.scores.grouped_counts import OBJECTS, GroupedCounts, decode_counts, of_anomaly, of_errors, of_objects
-from faultscape.metrics.scores.rank_slopes import Ranked, rank_images, recall_above, value_at
+from faultscape.metrics.scores.grouped_counts import OBJECTS, GroupedCounts, decode_counts, dense_counts, of_anomaly, of_errors
+from faultscape.metrics.scores.rank_slopes import Ranked, average_precision_of, rank_images, recall_above, value_at
 from faultscape.stages.reliability.conditions import Condition, Units
 from faultscape.stages.reliability.counts import ModelCounts
 from faultscape.study.tables import pixel_counts
@@ -115,7 +115,13 @@ class ModelNumbers:
             return Linear(number.value, slopes)
 
         return Ranked(
-            found.positives, found.negatives, by_unit(found.average_precision), by_unit(found.auroc), by_unit(found.fpr), found.at_recall, found.at_false
+            found.positives,
+            found.negatives,
+            by_unit(found.average_precision),
+            by_unit(found.auroc),
+            by_unit(found.fpr),
+            found.at_recall,
+            found.at_false,
         )
 
     def _read_codes(self, scorer: str) -> dict[tuple[str, str], bytes]:
@@ -135,28 +141,16 @@ def _by_object(images: Sequence[GroupedCounts], ranked: Ranked) -> list[ObjectNu
     ends = np.quantile(sizes, [0.25, 0.5, 0.75])
     by_size = [(called, lambda o, k=k: np.searchsorted(ends, o.pixels, "left") == k) for k, called in enumerate(QUARTERS)]
     by_place = [(called, lambda o, k=k: np.minimum((o.down * 3).astype(int), 2) == k) for k, called in enumerate(THIRDS)]
-    return [_of_some(called, images, chosen, ranked) for called, chosen in (*by_size, *by_place)]
+    known = dense_counts(row for counts in images for row in counts.rows[:OBJECTS])
+    return [_of_some(called, images, chosen, known, ranked.at_false) for called, chosen in (*by_size, *by_place)]
 
 
-def _of_some(called: str, images: Sequence[GroupedCounts], chosen: Callable[..., np.ndarray], ranked: Ranked) -> ObjectNumbers:
-    histograms, recalls = [], []
-    for counts in images:
-        mine = np.flatnonzero(chosen(counts.objects)).tolist()
-        histograms.append(of_objects(counts, mine))
-        recalls += [recall_above(*counts.rows[OBJECTS + k], ranked.at_false) for k in mine]
-    found = rank_images(histograms)
-    shares = np.array(recalls)
+def _of_some(
+    called: str, images: Sequence[GroupedCounts], chosen: Callable[..., np.ndarray], known: np.ndarray, at_false: int
+) -> ObjectNumbers:
+    rows = [counts.rows[OBJECTS + k] for counts in images for k in np.flatnonzero(chosen(counts.objects)).tolist()]
+    shares = np.array([recall_above(*row, at_false) for row in rows])
     some = len(shares) > 0
     return ObjectNumbers(
-        called, len(shares), float(found.average_precision.value), float(shares.mean()) if some else float("nan"), float((shares >= _FOUND).mean()) if some else float("nan")
+        called, len(shares), average_precision_of(known, dense_counts(rows)), float(shares.mean()) if some else float("nan"), float((shares >= _FOUND).mean()) if some else float("nan")
     )  # fmt: skip
-
-
-def intervals(evidence: Ratios | Drawn | None, units: Units) -> Mapping[str, float] | None:
-    """Return {value, low, high} of a number; None of none, and no ends of what has no interval."""
-    from faultscape.metrics.intervals.units import Units as Drawable
-
-    if evidence is None:
-        return None
-    low, high = evidence.interval(Drawable(np.arange(units.count), units.count))
-    return {"value": evidence.value, "low": float(low), "high": float(high)}
