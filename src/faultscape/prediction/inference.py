@@ -159,11 +159,11 @@ class Inference:
         if labels is None:
             return Output(None, problem=NAN)
         kept |= self.keep.arrays(answer.scores, target, marginal=self.network.marginal, without=kept)
-        if not self.keep.scorers:
+        if not self.keep.scorers and not self.keep.others:
             return Output(labels, kept)
         facts = self._facts(answer, target)
         try:
-            kept |= doubts(self.keep.scorers, facts, len(answer.scores), key)
+            kept |= doubts(self.keep, facts, len(answer.scores), key)
         except FaultscapeError as error:
             return Output(None, problem=f"{self.network.name}: {error}")
         return Output(labels, kept)

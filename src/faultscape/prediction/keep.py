@@ -25,6 +25,7 @@ from faultscape.prediction.sources.network import Size
 
 Arrays = tuple[np.ndarray, ...]
 DOUBT = "doubt-"  # begins the names of folders of doubt
+OTHERS = f"{DOUBT}of-the-winner"  # 1 - the largest probability, where pixels are counted
 Asked = bool | int | tuple[str, ...] | None  # what Keep says of one kind; nothing is asked by False, None and ()
 
 
@@ -118,13 +119,17 @@ KEPT: tuple[Kept, ...] = (
 
 @dataclass(frozen=True)
 class Keep:
-    """What is kept; ``probabilities`` is None for none, 0 for all classes, else how many of the largest. Of a classifier they are part of its ``answers``."""
+    """What is kept; ``probabilities`` is None for none, 0 for all classes, else how many of the largest. Of a classifier they are part of its ``answers``.
+
+    ``others``: 1 - the largest probability is wanted too, by whoever counts pixels, and is never stored.
+    """
 
     confidence: bool = False
     probabilities: int | None = None
     logits: bool = False
     embeddings: tuple[str, ...] = ()
     scorers: tuple[str, ...] = ()
+    others: bool = field(default=False, repr=False)
     answers: bool = field(default=False, repr=False)
 
     @property
@@ -195,10 +200,10 @@ def doubt_folder(word: str) -> str:
     return f"{DOUBT}{name}" + (f"-{digest[:6]}" if digest else "")
 
 
-def doubts(words: Sequence[str], facts: PixelFacts, classes: int, key: bytes) -> dict[str, Arrays]:
-    """Return {folder: (doubt (H, W),)} of scorers; OptionError where a network does not give what one of them needs."""
-    out: dict[str, Arrays] = {}
-    for word in words:
+def doubts(keep: Keep, facts: PixelFacts, classes: int, key: bytes) -> dict[str, Arrays]:
+    """Return {folder: (doubt (H, W),)} of the scorers that are kept; OptionError where a network does not give what one of them needs."""
+    out: dict[str, Arrays] = {OTHERS: (facts.others,)} if keep.others else {}
+    for word in keep.scorers:
         scorer = scorer_named(word)
         if lacking := missing(scorer, facts):
             raise OptionError(f"--scorer {scorer.name} needs {lacking}, which this model does not give; {_others(facts)}")

@@ -154,7 +154,9 @@ def way_of(options: ModelOptions) -> Way:
 def keep_of(options: ModelOptions, task: str = "segmentation") -> Keep:
     """Return what is kept of a model, of its options."""
     scorers = tuple(word for word in options.get("scorer", []) if word != NONE)
-    return replace(parse(options.get("keep", [])), scorers=scorers, answers=task == CLASSIFICATION)
+    return replace(
+        parse(options.get("keep", [])), scorers=scorers, others=bool(options.get("counted")), answers=task == CLASSIFICATION
+    )
 
 
 def _batches(

@@ -20,7 +20,7 @@ from faultscape.metrics import calibration
 from faultscape.metrics.scorers import rounded, scorer_named
 from faultscape.metrics.scores.grouped_counts import count_groups, encode_counts, group_pixels
 from faultscape.metrics.scores.inputs import VOID
-from faultscape.prediction.keep import doubt_folder
+from faultscape.prediction.keep import OTHERS, doubt_folder
 from faultscape.stages.judging import Judge, View, find_judged, made_from
 from faultscape.stages.stored_maps import StoredMaps
 from faultscape.study.parts import Part, key_of, read_manifest, there, write_manifest
@@ -30,7 +30,6 @@ from faultscape.study.tables.corpus import Image, part_name, read_corpus
 from faultscape.study.tables.pixel_counts import MAPS, MapCounts
 from faultscape.study.tables.stress_sets import read_stress
 
-MSP = "doubt-msp"
 METHOD = 1  # raised when the same maps and scores make other counts
 
 
@@ -81,7 +80,7 @@ class PixelCounter:
     def of_answer(self, id_: str, label_map: np.ndarray, scores: Mapping[str, np.ndarray]) -> bytes:
         """Return the counts of one image as bytes: of its map (h, w) in the model's own labels, and of scores {folder: (H, W) float32}, among them perhaps its confidence in 255 steps.
 
-        Where max probability is scored, the confidence is 1 - that. Nothing is counted of an image that left the corpus.
+        Where 1 - the largest probability is given too, the confidence is 1 - that. Nothing is counted of an image that left the corpus.
         """
         if id_ not in self._sizes:
             return b""
@@ -89,8 +88,8 @@ class PixelCounter:
         confidence = scores.get("confidence")
         if confidence is not None:
             confidence = confidence.astype(np.float32) / 255
-        if MSP in scores:
-            confidence = 1 - scores[MSP]
+        if (others := scores.get(OTHERS)) is not None:
+            confidence = 1 - others
         map_ = nearest(self._places[label_map], size)
         views = self._judge.views(id_, size)
         plain = next((view for view in views if not view.holdout), None)

@@ -39,7 +39,7 @@ AS_WRITTEN = pydantic.GetPydanticSchema(
 class ModelOptions(TypedDict, total=False):
     """What a model was told, as study.toml holds it: NAME's options of `predict`, each kind of source its part of them.
 
-    ``device``, ``task`` and ``layers`` are added where a network is opened, and stand in no file.
+    ``device``, ``task``, ``layers`` and ``counted`` are added where a network is opened, and stand in no file.
     """
 
     labels: str | dict[str, str]  # given, or of a table the mapping of its own
@@ -66,6 +66,7 @@ class ModelOptions(TypedDict, total=False):
     device: str
     task: str
     layers: list[str]
+    counted: bool
 
 
 class ModelSettings(pydantic.BaseModel):

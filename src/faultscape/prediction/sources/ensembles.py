@@ -154,7 +154,7 @@ class Ensemble(Inference):
         facts = facts_of_members(answer.members, target, marginal=[member.network.marginal for member in self.members])
         assert facts.labels is not None
         try:
-            kept = doubts(self.keep.scorers, facts, len(answer.members[0]), key) | self._kept(answer, facts, target)
+            kept = doubts(self.keep, facts, len(answer.members[0]), key) | self._kept(answer, facts, target)
         except OptionError as error:
             return Output(None, problem=f"{self.name}: {error}")
         return Output(facts.labels, kept)

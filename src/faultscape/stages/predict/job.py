@@ -29,6 +29,7 @@ class Job:
     against: str = ""  # the truth that maps are measured against while they are made
     drop: tuple[str, ...] = ()  # what is measured and not kept
     counting: Counting | None = None  # what is counted of pixels while maps are made
+    count_kinds: tuple[str, ...] = ()  # of its counts, those that are to be made
     counts_key: str = ""  # of the labels that they are counted by
     lanes: int = field(default=1, metadata=CHANGES_NOTHING)  # batches that one process runs at the same time
 

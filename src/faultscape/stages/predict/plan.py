@@ -14,7 +14,7 @@ from typing import cast
 from faultscape.classes import mapping as label_names
 from faultscape.errors import ModelError
 from faultscape.prediction import catalogue, networks, stamps
-from faultscape.prediction.keep import DOUBT, doubt_folder
+from faultscape.prediction.keep import DOUBT, OTHERS, doubt_folder
 from faultscape.prediction.source import Opening, Origin, Request, Source, Trial
 from faultscape.stages.evidence import LABELS, truths
 from faultscape.stages.pixel_counts import CountParts, counting_of, state_of_maps
@@ -25,6 +25,7 @@ from faultscape.study.parts import Part, there
 from faultscape.study.settings import ModelOptions, ModelSettings, Settings, read_settings
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import part_name, shard_sizes, stress_shards
+from faultscape.study.tables.pixel_counts import MAPS
 from faultscape.study.tables.removed_images import each_whole_shard, read_removed, whole_sizes
 
 _RECORDED = ("threads", "revision", "precision")  # by the first run, of what nobody said
@@ -67,7 +68,9 @@ def plan(root: Path, settings: Settings, name: str, place: str, options: Predict
     here = shard_sizes(root)  # of a shard that left the corpus whole nothing is wanted
     stale = [s for s in _stale(where, origin, done) if s in here]
     scorers = list(model.options.get("scorer", [])) if against or options.scorer is not None else []
-    told = cast("ModelOptions", {**model.options, "scorer": scorers})  # doubt is large: kept where a line asks for it
+    told = cast(
+        "ModelOptions", {**model.options, "scorer": scorers, **({"counted": True} if against else {})}
+    )  # doubt is large: kept where a line asks for it
     keep = networks.keep_of(told, settings.task)
     counting = counting_of(settings, name, against, keep.scorers) if against else None
     counts = CountParts(root, settings, against) if counting else None
@@ -87,7 +90,7 @@ def plan(root: Path, settings: Settings, name: str, place: str, options: Predict
     opening = Opening(
         source.name, origin.source or kept_at, {**told, "keep": [*keep.words, *drop]}, model.labels, options.device, origin.digest
     )  # fmt: skip
-    counted = tuple(doubt_folder(word) for word in keep.scorers) if against else ()
+    counted = (OTHERS, *(doubt_folder(word) for word in keep.scorers)) if against else ()
     if before is None or before.labels != origin.labels:
         label_names.tell_never_named(name, origin.labels, settings.class_list)
     if not todo:
@@ -104,6 +107,19 @@ def plan(root: Path, settings: Settings, name: str, place: str, options: Predict
         print(
             f"{name}: its source, its options or photos changed; {len(changed)} of {len(sizes)} shards are done anew, and {'selections drawn' if settings.classifies else 'pairs made'} from them are stale; until all are made, what is there stays"
         )
+
+    def kinds_of(shard_: int) -> list[str]:
+        """Return what is to be counted of a shard: all of maps that are made anew, else what is lacking."""
+        if counts is None or counting is None:
+            return []
+        part = done.get(part_name(shard_))
+        lost = (
+            counts.lacking(name, shard_, state_of_maps(part, origin.stamps[shard_]), counting)
+            if part and shard_ not in stale
+            else []
+        )
+        return lost or [MAPS, *counting.scorers]
+
     jobs = [
         Job(
             str(root),
@@ -117,6 +133,7 @@ def plan(root: Path, settings: Settings, name: str, place: str, options: Predict
             against,
             (*drop, *counted, *(("labels",) if s in dropping else ())),
             counting=counting,
+            count_kinds=tuple(kinds_of(s)),
             counts_key=counts.counts_key(s, counting) if counts is not None and counting is not None else "",
         )
         for s in todo

@@ -46,7 +46,11 @@ def shard(job: Job, tick: Callable[[int], None], attempt: int = 0) -> Made:
     settings, opening = read_settings(root), job.opening
     where, keep = label_maps.predictions(root, job.name), networks.keep_of(opening.options, settings.task)
     spool = Spool(spool_path(where, job.number), " ".join([job.stamp, *keep.words, *([job.counts_key] if job.counting else [])]))
-    counter = PixelCounter(root, settings, job.name, job.number, job.counting, opening.labels) if job.counting else None
+    counter = (
+        PixelCounter(root, settings, job.name, job.number, job.counting, opening.labels, job.count_kinds)
+        if job.counting
+        else None
+    )
 
     def look(image: Image, output: Output) -> bytes:
         assert counter is not None and output.labels is not None  # noqa: PT018

@@ -78,7 +78,9 @@ def by_corruption(
     found: Judgement, model: str, conditions: Sequence[Condition], metric: str = "miou", scorer: str = ""
 ) -> dict[tuple[str, int], Ratios]:
     """Return {(corruption, severity): number} of the corrupted conditions of the clean set that a model has."""
-    base = next((c.sets[0] for c in conditions if c.kind == "clean"), "")
+    base = next(
+        (c.sets[0] for c in conditions if c.kind == "clean"), next((c.of for c in conditions if c.kind == "corrupted"), "")
+    )
     out = {}
     for condition in conditions:
         if condition.kind == "corrupted" and condition.of == base:

@@ -14,7 +14,7 @@ import numpy as np
 
 from faultscape.maps import runs
 from faultscape.metrics.scorers import SCORERS
-from faultscape.prediction.keep import DOUBT, doubt_folder
+from faultscape.prediction.keep import DOUBT, OTHERS, doubt_folder
 from faultscape.stages.fill import CHANGES_NOTHING, fill
 from faultscape.stages.pixel_counts import CountedPart, Counting, CountParts, PixelCounter, counting_of, state_of_maps
 from faultscape.stages.worker_calls import task
@@ -24,6 +24,8 @@ from faultscape.study.tables import label_maps, outputs, pixel_counts
 from faultscape.study.tables.corpus import part_name, read_corpus, shard_sizes
 from faultscape.study.tables.logs import Timing
 from faultscape.study.tables.pixel_counts import MAPS
+
+MSP = doubt_folder("msp")
 
 
 @dataclass(frozen=True)
@@ -141,8 +143,8 @@ def count_shard(job: CountJob, tick: Callable[[int], None]) -> CountedPart:
     counter = PixelCounter(root, read_settings(root), job.name, job.number, job.counting, job.labels, job.kinds)
     maps = label_maps.read_maps(label_maps.predictions(root, job.name), job.number)
     kinds = [*job.counting.scorers, *(["confidence"] if MAPS in job.kinds else [])]
-    if MAPS in job.kinds and "doubt-msp" not in kinds and job.number in outputs.parts_by_shard(root, job.name, "doubt-msp"):
-        kinds.append("doubt-msp")  # confidence is 1 - that
+    if MAPS in job.kinds and MSP not in kinds:
+        kinds.append(MSP)  # confidence is 1 - that
     beside = {kind: outputs.read_kept(root, job.name, kind, job.number) for kind in kinds}
     waiting = {kind: next(rows, None) for kind, rows in beside.items()}
     for image in read_corpus(root, job.number):
@@ -151,6 +153,8 @@ def count_shard(job: CountJob, tick: Callable[[int], None]) -> CountedPart:
         for kind, held in waiting.items():
             if held is not None and held[0] == image.id:
                 scores[kind], waiting[kind] = held[1][0], next(beside[kind], None)
+        if MSP in scores:
+            scores[OTHERS] = scores[MSP]
         if code is not None:
             label_map = runs.decode(code)
             counter.take(image.id, counter.of_answer(image.id, label_map, scores))

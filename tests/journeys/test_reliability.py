@@ -1,0 +1,261 @@
+"""predict --scorer --measure, then reliability: counts made while networks answer, the same as of stored doubt, on every engine; and the card's numbers, checked against scikit-learn on the pixels themselves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import faultscape as fs
+import made
+from faultscape.errors import ModelError, OptionError, StudyError
+from faultscape.maps import runs
+from faultscape.reporting.reliability.document import find_cell
+from faultscape.study.tables import label_maps, outputs
+from faultscape.study.tables.corpus import read_corpus
+from made_blends import SMALL, corpus_with_void, few_objects, study_of
+from networks_of_tests import colour_network
+from refusals import refused, refused_line
+
+COUNTS = "reliability/counts"
+few = pytest.fixture(scope="module", autouse=True)(few_objects)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> made.Corpus:
+    found = corpus_with_void(tmp_path_factory.mktemp("corpus"))
+    for name, seed in (("net", 4), ("other", 5)):
+        colour_network(found.root / f"{name}.onnx", np.random.default_rng(seed).normal(size=(5, 3)).astype(np.float32) * 3)
+    return found
+
+
+def stressed(corpus: made.Corpus, folder: Path) -> str:
+    """A study with a corrupted set at two severities, a blended one, and a holdout."""
+    study = study_of(corpus, folder)
+    fs.stress.corrupt(study, corruption=["gaussian_noise", "contrast"], severities="2,5", engine="local")
+    fs.stress.blend(study, preset="fishyscapes-v1", blending=SMALL, engine="local")
+    fs.stress.holdout(study, classes="car")
+    return study
+
+
+def nets(corpus: made.Corpus) -> dict[str, str]:
+    return {name: str(corpus.root / f"{name}.onnx") for name in ("net", "other")}
+
+
+@pytest.fixture(scope="module")
+def counted(corpus: made.Corpus, tmp_path_factory: pytest.TempPathFactory) -> str:
+    study = stressed(corpus, tmp_path_factory.mktemp("counted"))
+    models = nets(corpus) | {"both": "ensemble:net,other"}
+    fs.predict(study, models, scorer=["msp", "entropy"], measure=True, engine="local")
+    fs.predict(study, {"net": models["net"]}, scorer=["energy"], measure=True, engine="local")
+    return study
+
+
+def counts_of(study: str) -> dict[str, bytes]:
+    return {name: data for name, data in made.bytes_under(Path(study), COUNTS).items() if name.endswith(".parquet")}
+
+
+def test_doubt_that_is_stored_gives_the_same_counts_as_doubt_that_is_counted_at_once(
+    corpus: made.Corpus, counted: str, tmp_path: Path
+) -> None:
+    study = stressed(corpus, tmp_path)
+    fs.predict(study, nets(corpus) | {"both": "ensemble:net,other"}, scorer=["msp", "entropy"], engine="local")
+    fs.predict(study, {"net": nets(corpus)["net"]}, scorer=["energy"], engine="local")
+    assert not (Path(study) / COUNTS).exists()
+    card = fs.reliability(study, engine="local")
+    assert counts_of(study) == counts_of(counted)
+    assert card.document["cells"] == fs.reliability(counted, engine="local").document["cells"]
+
+
+def test_processes_and_shares_of_an_array_count_the_same_bytes(corpus: made.Corpus, counted: str, tmp_path: Path) -> None:
+    def count(study: str, **how: object) -> None:
+        fs.predict(study, {"net": nets(corpus)["net"]}, scorer=["msp", "energy"], measure=True, **how)
+
+    def of_net(study: str) -> dict[str, bytes]:
+        return {name: data for name, data in counts_of(study).items() if "/net/" in name and "entropy" not in name}
+
+    study, shared = stressed(corpus, tmp_path / "processes"), stressed(corpus, tmp_path / "shared")
+    count(study, engine="processes", workers=2)
+    assert of_net(study) == of_net(counted)
+    for part in ("2/2", "1/2", "2/2"):  # made images wait for the maps of what they were made of
+        count(shared, engine="local", shard=part)
+    assert of_net(shared) == of_net(counted)
+
+
+def test_maps_of_made_sets_are_dropped_unless_they_are_kept(corpus: made.Corpus, counted: str, tmp_path: Path) -> None:
+    def rows(study: str) -> dict[str, int]:
+        held = fs.study.parts.read_manifest(label_maps.predictions(Path(study), "net"))
+        return {part: entry.rows for part, entry in held.items()}
+
+    collected = {f"{image.shard:05d}" for image in read_corpus(Path(counted)) if not image.parent}
+    assert {part for part, number in rows(counted).items() if number} == collected
+    study = stressed(corpus, tmp_path)
+    said = fs.predict(study, {"net": nets(corpus)["net"]}, scorer=["msp"], measure=True, keep=["labels"], engine="local")
+    assert all(rows(study).values())
+    assert "counted and not kept" not in repr(said)
+    dropped = fs.predict(counted, {"net": nets(corpus)["net"]}, measure=True, engine="local")
+    assert "25 maps of made images counted and not kept" in repr(dropped)
+
+
+def test_a_line_without_measure_neither_stores_doubt_nor_does_counted_shards_again(corpus: made.Corpus, counted: str) -> None:
+    before = made.bytes_under(Path(counted), "predictions", COUNTS)
+    fs.predict(counted, nets(corpus), engine="local")
+    assert made.bytes_under(Path(counted), "predictions", COUNTS) == before
+    assert not [kind for kind in outputs.kinds(Path(counted), "net") if kind.startswith("doubt")]
+
+
+def test_the_numbers_of_the_card_are_those_of_the_pixels(corpus: made.Corpus, tmp_path: Path) -> None:
+    """Each number once more from label maps and float32 doubt, by scikit-learn; rounding to float16 moves none of them by more than is said."""
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    study = stressed(corpus, tmp_path)
+    fs.predict(study, {"net": nets(corpus)["net"]}, scorer=["msp"], engine="local")
+    card = fs.reliability(study, engine="local").document
+    root = Path(study)
+    maps, doubt = {}, {}
+    for number in {image.shard for image in read_corpus(root)}:
+        maps |= {
+            id_: runs.decode(code) for id_, code in label_maps.read_maps(label_maps.predictions(root, "net"), number).items()
+        }
+        doubt |= {id_: values for id_, (values,) in outputs.read_kept(root, "net", "doubt-msp", number)}
+    truth = dict(zip(corpus.ids, corpus.truths, strict=True))
+    for id_ in truth:
+        truth[id_] = truth[id_].copy()
+        truth[id_][-12:] = 255
+
+    def value(condition: str, metric: str, scorer: str = "") -> float:
+        cell = find_cell(card, "net", condition, metric, scorer)
+        assert cell is not None
+        assert cell["value"] is not None
+        return cell["value"]
+
+    def judged(ids: list[str], of: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        said = np.concatenate([maps[id_].ravel() for id_ in ids])
+        true = np.concatenate([of[id_].ravel() for id_ in ids])
+        scores = np.concatenate([doubt[id_].ravel() for id_ in ids])
+        return said, true, scores
+
+    for condition in ("main", "contrast-5"):
+        ids = [image.id for image in read_corpus(root) if image.set == condition]
+        labels = {id_: truth[id_.removeprefix(f"{condition}/")] for id_ in ids}
+        said, true, scores = judged(ids, labels)
+        known = true != 255
+        iou = [((said == c) & (true == c))[known].sum() / ((said == c) | (true == c))[known].sum() for c in range(5)]
+        assert value(condition, "miou") == pytest.approx(np.mean(iou), abs=1e-12)
+        wrong = (said != true)[known]
+        apart = 1e-3 if condition == "main" else 0.02  # one place of 16, and contrast leaves hardly any range
+        assert value(condition, "error_auroc", "msp") == pytest.approx(roc_auc_score(wrong, scores[known]), abs=apart)
+        assert value(condition, "error_ap", "msp") == pytest.approx(average_precision_score(wrong, scores[known]), abs=apart)
+    ids = [image.id for image in read_corpus(root) if image.set == "fishyscapes-v1"]
+    anomaly = {}
+    where = root / "stress" / "fishyscapes-v1" / "anomaly"
+    for part in fs.study.parts.read_manifest(where):
+        anomaly |= {id_: runs.decode(code) for id_, code in label_maps.read_maps(where, int(part)).items()}
+    _, true, scores = judged(ids, anomaly)
+    assert value("fishyscapes-v1", "average_precision", "msp") == pytest.approx(
+        average_precision_score(true[true != 255], scores[true != 255]), abs=1e-3
+    )
+    assert value("fishyscapes-v1", "auroc", "msp") == pytest.approx(
+        roc_auc_score(true[true != 255], scores[true != 255]), abs=1e-3
+    )
+    chance = find_cell(card, "random", "fishyscapes-v1", "average_precision", "random")
+    assert chance is not None
+    assert chance["value"] == pytest.approx((true == 1).sum() / (true != 255).sum(), abs=1e-12)
+    _, true, scores = judged(list(truth), truth)
+    held = np.where(true == 255, 255, true == 2)
+    assert value("holdout", "auroc", "msp") == pytest.approx(roc_auc_score(held[held != 255], scores[held != 255]), abs=1e-3)
+    pairs = [(maps[f"contrast-5/{id_}"], maps[id_]) for id_ in truth]
+    both = np.stack([np.concatenate([one.ravel() for one in side]) for side in zip(*pairs, strict=True)])
+    iou = [((both[0] == c) & (both[1] == c)).sum() / ((both[0] == c) | (both[1] == c)).sum() for c in np.unique(both)]
+    assert value("contrast-5", "consistency") == pytest.approx(np.mean(iou), abs=1e-12)
+
+
+def test_the_means_over_corruptions_and_what_follows_from_them(counted: str) -> None:
+    card = fs.reliability(counted, engine="local").document
+    get = lambda model, condition, metric: find_cell(card, model, condition, metric)["value"]  # noqa: E731
+    for model in ("net", "other", "both"):
+        each = {name: [get(model, f"{name}-{k}", "miou") for k in (2, 5)] for name in ("gaussian_noise", "contrast")}
+        mean = np.mean([np.mean(values) for values in each.values()])
+        assert get(model, "all corruptions", "miou") == pytest.approx(mean, abs=1e-10)
+        assert get(model, "all corruptions", "relative_drop") == pytest.approx(1 - mean / get(model, "main", "miou"), abs=1e-10)
+        first = {name: [get("net", f"{name}-{k}", "miou") for k in (2, 5)] for name in each}
+        error = np.mean([(2 - sum(each[name])) / (2 - sum(first[name])) for name in each])
+        assert get(model, "all corruptions", "corruption_error") == pytest.approx(error, abs=1e-10)
+    assert card["ranking"]["models"] == 3
+    assert set(card["ranking"]["agreement"]) == {"clean", "corrupted"}
+
+
+def test_differences_are_signed_and_over_what_both_have(counted: str) -> None:
+    card = fs.reliability(counted, engine="local").document
+    for row in card["paired"]:
+        one, other = (find_cell(card, row[side], row["condition"], row["metric"], row["scorer"]) for side in ("first", "second"))
+        assert one is not None
+        assert other is not None
+        if row["metric"] not in ("miou", "consistency"):  # of which a class that only one of them has leaves the difference
+            assert row["difference"] == pytest.approx(one["value"] - other["value"], abs=1e-9)
+    assert {row["metric"] for row in card["paired"]} >= {
+        "miou",
+        "relative_drop",
+        "consistency",
+        "error_auroc",
+        "average_precision",
+        "auroc",
+    }
+
+
+def test_what_is_lacking_is_said_with_the_line_that_fills_it(corpus: made.Corpus, tmp_path: Path) -> None:
+    study = stressed(corpus, tmp_path)
+    fs.predict(study, {"net": nets(corpus)["net"]}, scorer=["msp"], measure=True, engine="local")
+    fs.stress.corrupt(study, corruption=["fog"], severities="1", engine="local")
+    said = fs.reliability(study, engine="local")
+    line = f"faultscape predict {study} net={nets(corpus)['net']} --measure"
+    assert {"model": "net", "scorer": "", "conditions": ["fog-1"], "why": "maps were not counted", "line": line} in said.document[
+        "gaps"
+    ]
+    assert f"empty: net on fog-1: msp was not counted; `{line.removesuffix('--measure')}--scorer msp --measure` fills it" in repr(
+        said
+    )
+    assert find_cell(said.document, "net", "fog-1", "miou") is None
+
+
+def test_the_tables_are_written_in_three_forms(counted: str, tmp_path: Path) -> None:
+    fs.reliability(counted, output=str(tmp_path / "out"), engine="local")
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {
+        f"{name}.{form}" for name in ("models", "corruptions", "table-s3", "table-s4", "errors") for form in ("csv", "md", "tex")
+    } <= names
+    text = (tmp_path / "out" / "table-s4.tex").read_text()
+    assert r"fishyscapes-v1 AP $\uparrow$" in text
+    document = json.loads((tmp_path / "out" / "reliability.json").read_text())
+    lines = (tmp_path / "out" / "cells.csv").read_text().splitlines()
+    assert len(lines) == len(document["cells"]) + 1
+
+
+def test_what_cannot_be_judged_is_refused_in_one_line(corpus: made.Corpus, counted: str, tmp_path: Path) -> None:
+    with refused(ModelError, "--models nett: the study has no such model; it has net, other, both. Did you mean 'net'"):
+        fs.reliability(counted, models=["nett"])
+    with refused(OptionError, "--natural night: the study has no such set; it has main, "):
+        fs.reliability(counted, natural=["night"])
+    with refused(OptionError, "--reference x: is none of the models net, other, both"):
+        fs.reliability(counted, reference="x")
+    bare = str(made.collected(corpus, tmp_path / "bare", shard_size=4))
+    with refused(ModelError, "the study has no model"):
+        fs.reliability(bare)
+    fs.predict(bare, corpus.models, engine="local")
+    with refused(StudyError, "has no labelled image, no made set and no labels of anomaly"):
+        fs.reliability(bare)
+    with refused(ModelError, "--scorer makes doubt of a network's logits, and this is a folder"):
+        fs.predict(bare, corpus.models, scorer=["msp"])
+    line = refused_line("predict", bare, f"net={nets(corpus)['net']}", "--scorer", "mutual-information", "--engine", "local")
+    assert "needs several members (an ensemble, --flip or --scales)" in line
+
+
+def test_consistency_ranks_models_of_a_study_without_any_label(corpus: made.Corpus, tmp_path: Path) -> None:
+    study = str(made.collected(corpus, tmp_path / "study", shard_size=4))
+    fs.stress.corrupt(study, corruption=["contrast"], severities="5", engine="local")
+    fs.predict(study, nets(corpus), engine="local")
+    card = fs.reliability(study, engine="local").document
+    assert {cell["metric"] for cell in card["cells"]} == {"consistency"}
+    assert set(card["ranking"]["order"]) == {"net", "other"}
