@@ -1,0 +1,181 @@
+"""Pixels by score and by what they are: exact, coded and read back the same, and the numbers and slopes that follow."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from faultscape.errors import LabelMapError, MetricError
+from faultscape.metrics.intervals.slopes import student_interval
+from faultscape.metrics.intervals.units import Units
+from faultscape.metrics.scores import bootstrap, grouped_counts
+from faultscape.metrics.scores.bootstrap import SparseHistogram
+from faultscape.metrics.scores.detection import detection
+from faultscape.metrics.scores.grouped_counts import (
+    GroupedCounts,
+    count_groups,
+    decode_counts,
+    encode_counts,
+    group_pixels,
+    of_anomaly,
+    of_errors,
+)
+from faultscape.metrics.scores.histogram import VALUES
+from faultscape.metrics.scores.rank_slopes import average_precision_of, rank_images
+from refusals import refused
+
+
+def frame(seed: int, objects: int = 3, *, classes: bool = True) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Scores float16 (24, 40), labels of anomaly with void, and which known pixels are wrong."""
+    rng = np.random.default_rng(seed)
+    anomaly = np.zeros((24, 40), np.uint8)
+    for _ in range(objects):
+        y, x = rng.integers(0, 18), rng.integers(0, 32)
+        anomaly[y : y + rng.integers(1, 6), x : x + rng.integers(1, 8)] = 1
+    anomaly[:2] = 255
+    wrong = (rng.random(anomaly.shape) < 0.2).astype(np.uint8)
+    wrong[:, :3] = 255  # no class is known there
+    score = (rng.normal(size=anomaly.shape) * 2 + 2 * (anomaly == 1) + wrong % 2).astype(np.float16)
+    return score, anomaly, wrong if classes else None
+
+
+def same(one: GroupedCounts, other: GroupedCounts) -> bool:
+    rows = all((a == c).all() and (b == d).all() for (a, b), (c, d) in zip(one.rows, other.rows, strict=True))
+    return rows and bool((one.objects.pixels == other.objects.pixels).all() and (one.objects.down == other.objects.down).all())
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.integers(0, 5), st.booleans())
+def test_counts_are_those_of_the_pixels_and_survive_their_code(seed: int, objects: int, classes: bool) -> None:
+    score, anomaly, wrong = frame(seed, objects, classes=classes)
+    groups, held = group_pixels(anomaly, wrong)
+    counts = count_groups(score, groups, held)
+    assert same(counts, decode_counts(encode_counts(counts)))
+    known = anomaly == 0
+    assert sum(int(of.sum()) for _, of in counts.rows) == (anomaly != 255).sum()
+    assert counts.objects.pixels.sum() == (anomaly == 1).sum()
+    histogram = of_anomaly(counts)
+    assert histogram.known.sum() == known.sum()
+    exact = detection(score[anomaly != 255], anomaly[anomaly != 255])
+    if exact.positives:
+        found = rank_images([histogram])
+        assert float(found.average_precision.value) == pytest.approx(exact.average_precision, abs=1e-12)
+        assert float(found.auroc.value) == pytest.approx(exact.auroc, abs=1e-12)
+        assert float(found.fpr.value) == pytest.approx(exact.fpr95, abs=1e-12)
+        assert average_precision_of(*dense(histogram)) == pytest.approx(exact.average_precision, abs=1e-12)
+    if wrong is not None:
+        judged = known & (wrong != 255)
+        errors = detection(score[judged], wrong[judged])
+        assert float(rank_images([of_errors(counts)]).auroc.value) == pytest.approx(errors.auroc, abs=1e-12)
+
+
+def dense(histogram: SparseHistogram) -> tuple[np.ndarray, np.ndarray]:
+    out = np.zeros((2, 65536), np.int64)
+    out[:, histogram.places] = histogram.known, histogram.anomalous
+    return out[0], out[1]
+
+
+def test_the_compiled_count_equals_its_plain_twin(monkeypatch: pytest.MonkeyPatch) -> None:
+    score, anomaly, wrong = frame(7)
+    groups, held = group_pixels(anomaly, wrong)
+    mine = count_groups(score, groups, held)
+    monkeypatch.setattr(grouped_counts, "_kernels", lambda: None)
+    assert same(mine, count_groups(score, groups, held))
+
+
+def test_coarse_counts_keep_one_place_of_sixteen_and_the_order() -> None:
+    score, _, wrong = frame(3)
+    groups, held = group_pixels(None, wrong)
+    fine, coarse = (count_groups(score, groups, held, coarse=of) for of in (False, True))
+    for (places, of), (few, less) in zip(fine.rows, coarse.rows, strict=True):
+        assert less.sum() == of.sum()
+        assert set(few // 16) == set(places // 16)
+    assert float(rank_images([of_errors(coarse)]).auroc.value) == pytest.approx(
+        float(rank_images([of_errors(fine)]).auroc.value), abs=5e-3
+    )
+
+
+def test_objects_say_where_they_are() -> None:
+    anomaly = np.zeros((10, 20), np.uint8)
+    anomaly[8:10, :2], anomaly[0, 19] = 1, 1
+    _, objects = group_pixels(anomaly, None)
+    assert objects.pixels.tolist() == [1, 4]
+    assert objects.down.tolist() == [0.05, 0.9]
+    assert objects.right.tolist() == [0.975, 0.05]
+
+
+def test_void_pixels_change_nothing_whatever_stands_there() -> None:
+    score, anomaly, wrong = frame(4)
+    groups, held = group_pixels(anomaly, wrong)
+    before = count_groups(score, groups, held)
+    score[anomaly == 255] = np.nan
+    assert same(before, count_groups(score, groups, held))
+    score[5, 5] = np.inf
+    with refused(MetricError, "a.png: 1 scores are NaN or infinite; expected finite numbers in all pixels that are not void"):
+        count_groups(score, groups, held, where="a.png")
+
+
+def test_minus_zero_is_zero() -> None:
+    groups, held = group_pixels(None, np.zeros((1, 2), np.uint8))
+    ((places, of), *_) = count_groups(np.array([[0.0, -0.0]], np.float16), groups, held).rows
+    assert (VALUES[places].tolist(), of.tolist()) == ([0.0], [2])
+
+
+@pytest.mark.parametrize(
+    "change", [lambda c: c[:-3], lambda c: b"XX" + c[2:], lambda c: c[:8], lambda c: c[:2] + b"\xff\xff" + c[4:], lambda _: b""]
+)
+def test_damaged_codes_are_refused(change: object) -> None:
+    score, anomaly, wrong = frame(5)
+    code = encode_counts(count_groups(score, *group_pixels(anomaly, wrong)))
+    with refused(LabelMapError, "the code of counts is damaged"):
+        decode_counts(change(code))
+
+
+def test_slopes_are_derivatives_by_the_weights_of_images() -> None:
+    images = [of_anomaly(count_groups(score, *group_pixels(anomaly, wrong))) for score, anomaly, wrong in map(frame, range(9))]
+    found = rank_images(images)
+    for k in range(len(images)):
+        moved = []
+        for step in (1e-4, -1e-4):
+            weights = np.ones((1, len(images)))
+            weights[0, k] += step
+            moved.append(bootstrap.replicates(images, weights)[0])
+        slope = (moved[0] - moved[1]) / 2e-4
+        assert found.average_precision.slopes[k] == pytest.approx(slope[0], abs=1e-6)
+        assert found.auroc.slopes[k] == pytest.approx(slope[1], abs=1e-6)
+
+
+def test_images_without_anomalies_count_and_sets_without_any_have_no_number() -> None:
+    score, anomaly, wrong = frame(1, objects=0)
+    found = rank_images([of_anomaly(count_groups(score, *group_pixels(anomaly, wrong)))])
+    assert np.isnan(found.average_precision.value)
+    assert found.undefined == "no pixel is anomalous"
+    score_2, anomaly_2, wrong_2 = frame(2)
+    other = of_anomaly(count_groups(score_2, *group_pixels(anomaly_2, wrong_2)))
+    both = rank_images([other, of_anomaly(count_groups(score, *group_pixels(anomaly, wrong)))])
+    assert both.negatives > rank_images([other]).negatives
+
+
+def test_intervals_cover_the_number_of_all_images_about_as_often_as_they_say() -> None:
+    """95 % intervals of AP, AUROC and FPR95 over 40 images drawn from 600 of unequal difficulty, 300 times."""
+    rng = np.random.default_rng(0)
+    images = []
+    for k in range(600):
+        shift = rng.normal() * 0.7
+        anomaly = np.zeros((12, 20), np.uint8)
+        anomaly[: rng.integers(1, 5), :5] = 1
+        score = (rng.normal(size=anomaly.shape) + shift + 1.5 * (anomaly == 1) + rng.normal() * 0.5 * (anomaly == 1)).astype(
+            np.float16
+        )
+        images.append(of_anomaly(count_groups(score, *group_pixels(anomaly, None), where=str(k))))
+    whole = rank_images(images)
+    hit = np.zeros(3)
+    for _ in range(300):
+        some = rank_images([images[k] for k in rng.choice(600, 40, replace=False)])
+        for place, name in enumerate(("average_precision", "auroc", "fpr")):
+            low, high = student_interval(getattr(some, name), Units(np.arange(40), 40))
+            hit[place] += low <= float(getattr(whole, name).value) <= high
+    assert (hit / 300 > 0.9).all(), hit / 300
+    assert (hit / 300 < 0.995).all(), hit / 300

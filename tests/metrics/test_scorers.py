@@ -1,0 +1,104 @@
+"""SCORERS: one law over all entries, rounding that keeps their order, and one of one's own."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from faultscape.errors import MetricError, OptionError
+from faultscape.metrics.pixel_facts import facts_of, facts_of_members
+from faultscape.metrics.scorers import SCORERS, Scorer, check_scorers, missing, offset_of, rounded, score_pixels, scorer_named
+from refusals import refused
+
+NAMES = [scorer.name for scorer in SCORERS]
+OWN = """
+from faultscape.metrics.scorers import Scorer
+TWICE = Scorer("twice", "Twice", "2 (1 - max p)", lambda facts: facts.others * 2, most=lambda classes: 2.0)
+WRONG = Scorer("wrong", "Wrong", "nothing", lambda facts: facts.others[0])
+"""
+
+
+def pixels(sharpness: np.ndarray) -> np.ndarray:
+    """Logits (3, 1, N) of two members each, that fall with what is given."""
+    return np.stack([sharpness, np.zeros_like(sharpness), -sharpness])[:, None].astype(np.float32)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_scorer_is_complete_and_large_where_the_model_doubts(name: str) -> None:
+    scorer = scorer_named(name)
+    assert all(getattr(scorer, field.name) is not None for field in fields(scorer) if field.name != "most")
+    assert scorer.title
+    assert scorer.formula
+    sharp = np.linspace(8, 0.5, 40)
+    one, other = pixels(sharp), pixels(sharp) * np.linspace(1, 0.2, 40, dtype=np.float32)
+    facts = facts_of_members([one, other], (40, 1)) if scorer.needs == "members" else facts_of(one, (40, 1))
+    score = score_pixels(scorer, facts, classes=3, key=b"image")
+    assert score.dtype == np.float32
+    assert score.shape == (1, 40)
+    assert np.isfinite(score).all()
+    if scorer.needs not in ("nothing", "members"):
+        assert (np.diff(score[0]) > 0).all()
+    half = rounded(scorer, score, 3, offset_of(scorer, [score]))
+    assert half.dtype == np.float16
+    order = np.argsort(score[0], kind="stable")
+    assert (np.diff(half[0][order].astype(float)) >= 0).all()  # rounding turns no pair round
+    if scorer.most is not None:
+        assert score.max() <= scorer.most(3)
+
+
+def test_scores_are_those_of_their_formulas() -> None:
+    p = np.array([0.7, 0.2, 0.1])
+    facts = facts_of(np.log(p).astype(np.float32)[:, None, None] + 3, (1, 1))
+    expected = {
+        "msp": 0.3, "entropy": -(p * np.log(p)).sum(), "margin": 0.5, "max-logit": -(np.log(0.7) + 3), "energy": -3.0,
+    }  # fmt: skip
+    for name, value in expected.items():
+        assert score_pixels(scorer_named(name), facts)[0, 0] == pytest.approx(value, rel=1e-5)
+
+
+def test_a_scorer_says_what_a_model_lacks() -> None:
+    one = facts_of(np.zeros((2, 1, 1), np.float32), (1, 1))
+    several = facts_of_members([np.zeros((2, 1, 1), np.float32)] * 2, (1, 1))
+    assert [name for name in NAMES if missing(scorer_named(name), one)] == [
+        "predictive-entropy",
+        "expected-entropy",
+        "mutual-information",
+    ]
+    assert [name for name in NAMES if missing(scorer_named(name), several)] == ["max-logit", "energy"]
+
+
+def test_chance_follows_from_the_image_alone() -> None:
+    facts = facts_of(np.zeros((2, 4, 4), np.float32), (64, 64))
+    first, again, other = (score_pixels(scorer_named("random"), facts, key=key) for key in (b"a", b"a", b"b"))
+    assert (first == again).all()
+    assert (first != other).mean() > 0.99
+    assert 0.45 < first.mean() < 0.55
+
+
+def test_rounding_keeps_small_doubt_apart() -> None:
+    score = np.geomspace(1e-12, 0.5, 500).astype(np.float32)
+    assert len(np.unique(rounded(scorer_named("msp"), score, 19))) == 500
+    assert rounded(scorer_named("msp"), np.float32([0, 1]), 19).tolist() == [-2048, 2048]
+    assert np.isfinite(rounded(scorer_named("energy"), np.float32([-1e30, 1e30]), 19)).all()
+
+
+def test_a_scorer_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    twice = scorer_named(f"{tmp_path / 'own.py'}:TWICE")
+    assert isinstance(twice, Scorer)
+    facts = facts_of(np.zeros((2, 1, 1), np.float32), (1, 1))
+    assert score_pixels(twice, facts)[0, 0] == 1.0
+    with refused(MetricError, r"scorer wrong: gave float32 of shape \(1,\); expected floats of shape \(1, 1\)"):
+        score_pixels(scorer_named(f"{tmp_path / 'own.py'}:WRONG"), facts)
+
+
+def test_words_that_are_no_scorers_are_refused() -> None:
+    with refused(OptionError, "scorer 'mps' is not known; known are .*Did you mean 'msp'"):
+        check_scorers(["mps"])
+    with refused(OptionError, "--scorer msp is given twice"):
+        check_scorers(["msp", "msp"])
+    with refused(OptionError, "--scorer none is to score nothing; give it alone"):
+        check_scorers(["none", "msp"])
