@@ -23,7 +23,7 @@ from faultscape.study.tables.logs import log
 from faultscape.study.versions import copy_file, upgrade
 
 _COPIED = (".sqlite", ".jsonl")  # what is written in place, not put whole
-_SHOWN = ("selection", "labels", "standings", "plan", "measures", "report", "maps", "pairs", "sets")
+_SHOWN = ("selection", "labels", "standings", "plan", "measures", "reliability", "report", "maps", "pairs", "sets")
 
 
 def change(

@@ -20,13 +20,28 @@ from faultscape.stages.artefacts.maps import MAPS
 from faultscape.stages.artefacts.measures import MEASURES
 from faultscape.stages.artefacts.pairs import PAIRS
 from faultscape.stages.artefacts.plan import PLAN
+from faultscape.stages.artefacts.reliability import RELIABILITY
 from faultscape.stages.artefacts.report import REPORT
 from faultscape.stages.artefacts.selection import SELECTION
 from faultscape.stages.artefacts.sets import SETS
 from faultscape.stages.artefacts.standings import STANDINGS
 from faultscape.stages.snapshot import Snapshot
 
-ARTEFACTS = (CORPUS, SETS, MAPS, PAIRS, DISCARDS, ANSWERS, SELECTION, LABELS_OF_SELECTION, STANDINGS, PLAN, MEASURES, REPORT)
+ARTEFACTS = (
+    CORPUS,
+    SETS,
+    MAPS,
+    PAIRS,
+    DISCARDS,
+    ANSWERS,
+    SELECTION,
+    LABELS_OF_SELECTION,
+    STANDINGS,
+    PLAN,
+    MEASURES,
+    RELIABILITY,
+    REPORT,
+)
 State = Literal["done", "stale", "missing"]
 EXPLAINS_ALL = (METHOD, "models")  # by another method, and of models called otherwise, all inputs may differ
 EXPLAINED = {"photos": ("selection", "maps")}  # those of other images are others

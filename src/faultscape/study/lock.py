@@ -142,6 +142,8 @@ def tidy(root: Path) -> None:
         "statistics/*/*/",
         "measures/",
         "measures/statistics/*/*/",
+        "reliability/",
+        "reliability/counts/*/*/",
     )
     folders = [root, *(folder for room in rooms for folder in root.glob(room))]
     for folder in folders:

@@ -1,7 +1,7 @@
 """Where the parts of a folder of the study lie: in that folder, or under the study's store.
 
 Conventions: everybody names a folder of parts by its path in the study (``STUDY/pairs/NAME``). Where study.toml names a ``store``, the parts and manifests
-of predictions, truth, pairs and measures lie there under the same names, and nothing else does. A file is put whole or not at all in either.
+of predictions, truth, pairs, measures and reliability lie there under the same names, and nothing else does. A file is put whole or not at all in either.
 """
 
 from __future__ import annotations
@@ -21,8 +21,16 @@ from faultscape.study import store
 from faultscape.study.folder import cannot_write, put
 from faultscape.study.store import Address
 
-ROOMS = ("predictions", "truth", "pairs", "measures")
-_LEVELS = (("predictions", 1), ("predictions", 2), ("pairs", 1), ("truth", 1), ("statistics", 2), ("measures/statistics", 2))
+ROOMS = ("predictions", "truth", "pairs", "measures", "reliability")
+_LEVELS = (
+    ("predictions", 1),
+    ("predictions", 2),
+    ("pairs", 1),
+    ("truth", 1),
+    ("statistics", 2),
+    ("measures/statistics", 2),
+    ("reliability/counts", 2),
+)
 MANIFEST = "manifest.json"
 
 

@@ -217,11 +217,12 @@ def _ranked(study: str, truth: str | None, engine: str) -> list[str]:
 
 def _made_again(study: str, engine: str) -> list[str]:
     """Measure, plan and report anew what is stale, with the options that were given before."""
-    from faultscape.stages.artefacts import measures, plan, report
+    from faultscape.stages.artefacts import measures, plan, reliability, report
     from faultscape.stages.given_options import call_again
     from faultscape.stages.snapshot import Snapshot
     from faultscape.verbs import measure
     from faultscape.verbs import plan as plan_verb
+    from faultscape.verbs import reliability as reliability_verb
     from faultscape.verbs import report as report_verb
 
     root, done = Path(study), []
@@ -229,5 +230,8 @@ def _made_again(study: str, engine: str) -> list[str]:
         done.append(repr(call_again(measure.measure, study, measures.again(Snapshot(root)).options, engine=engine)))
     if _undone(root, "plan"):
         done.append(repr(call_again(plan_verb.plan, study, plan.again(Snapshot(root)).options, engine=engine)))
+    if _undone(root, "reliability"):
+        given = reliability.again(Snapshot(root)).options
+        done.append(repr(call_again(reliability_verb.reliability, study, given, engine=engine)))
     pages = {node.name: report.again(Snapshot(root), node.name).options for node in _undone(root, "report")}
     return done + [repr(call_again(report_verb.report, study, given, selection=name)) for name, given in pages.items()]

@@ -19,7 +19,8 @@ class Status:
 
     def __repr__(self) -> str:
         lines = [f"{self.study}"]
-        lines += [f"  {stage:<8} {state:<8} {words}" for stage, state, words in self.stages]
+        width = max(8, *(len(stage) for stage, _, _ in self.stages)) if self.stages else 8
+        lines += [f"  {stage:<{width}} {state:<8} {words}" for stage, state, words in self.stages]
         return "\n".join([*lines, f"next: {next_words(self.next, stuck=self.stuck)}"])
 
 

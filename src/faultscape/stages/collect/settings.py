@@ -229,7 +229,7 @@ def enter_store(root: Path, settings: Settings, store: str | None) -> None:
     if store != settings.store and (root / "study.toml").exists() and held(root):
         where = settings.store or str(root)
         raise StudyError(
-            f"the parts of {root} lie in {where} and are not moved by --store; copy predictions, truth, pairs and measures/statistics to the new "
+            f"the parts of {root} lie in {where} and are not moved by --store; copy predictions, truth, pairs, measures/statistics and reliability/counts to the new "
             f'place with its own tools and write store = "{store}" into study.toml, or begin a new study'
         )
     if store:

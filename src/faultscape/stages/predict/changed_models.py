@@ -102,6 +102,7 @@ def _check(root: Path, settings: Settings, renamed: Mapping[str, str], removed: 
 def _folders(root: Path, name: str) -> list[Path]:
     """Return the folders of parts that a model has."""
     folders = [path for room in ("predictions", "pairs") for path in made(root, room) if path == root / room / name]
+    folders += dict.fromkeys(path.parent for path in made(root, "reliability") if path.parent.name == name)
     return folders + [path for path in made(root, "measures") if path.name == name]
 
 
@@ -133,7 +134,12 @@ def _apply(root: Path, renamed: Mapping[str, str], removed: Collection[str], not
             remove(root, folder)
     for old, new in renamed.items():
         for folder in dict.fromkeys(
-            (root / "predictions" / old, root / "pairs" / old, *_folders(root, old), root / "models" / old)
+            (
+                root / "predictions" / old,
+                root / "pairs" / old,
+                *_folders(root, old),
+                root / "models" / old,
+            )
         ):
             move(root, folder, folder.with_name(new))
     change_models(root, note["names"])

@@ -20,6 +20,7 @@ from faultscape.reporting.reliability.document import Card, CardCondition, CardG
 from faultscape.reporting.reliability.page import card_page
 from faultscape.reporting.reliability.tables import write_tables
 from faultscape.stages import evidence
+from faultscape.stages.artefacts.reliability import made_from_now
 from faultscape.stages.given_options import given_options
 from faultscape.stages.judging import find_judged
 from faultscape.stages.reliability import card as cards
@@ -27,6 +28,7 @@ from faultscape.stages.reliability.conditions import Condition, find_conditions,
 from faultscape.stages.reliability.counts import ModelCounts, fill_counts, line_that_counts
 from faultscape.stages.reliability.numbers import ModelNumbers
 from faultscape.stages.reliability.options import ReliabilityOptions
+from faultscape.stages.snapshot import Snapshot
 from faultscape.stressors.holdout import hold_out
 from faultscape.study.folder import existing, make_folder, put
 from faultscape.study.lock import writing
@@ -80,7 +82,10 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
             ],
             "units": {"drawn": "groups" if units.grouped else "images", "count": units.count},
             "notes": notes,
-            "provenance": {"faultscape": version("faultscape"), "arguments": given_options(options, but=("study", "output", "engine", "workers"))},
+            "provenance": {
+                "faultscape": version("faultscape"), "truth": truth, "inputs": made_from_now(Snapshot(root), truth),
+                "arguments": given_options(options, but=("study", "output", "engine", "workers")),
+            },
         }  # fmt: skip
         out = Path(options.output) if options.output else root / "reliability"
         make_folder(out)
