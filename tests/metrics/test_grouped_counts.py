@@ -21,6 +21,8 @@ from faultscape.metrics.scores.grouped_counts import (
     group_pixels,
     of_anomaly,
     of_errors,
+    of_pasted,
+    with_void,
 )
 from faultscape.metrics.scores.histogram import VALUES
 from faultscape.metrics.scores.rank_slopes import average_precision_of, rank_images
@@ -54,7 +56,8 @@ def test_counts_are_those_of_the_pixels_and_survive_their_code(seed: int, object
     counts = count_groups(score, groups, held)
     assert same(counts, decode_counts(encode_counts(counts)))
     known = anomaly == 0
-    assert sum(int(of.sum()) for _, of in counts.rows) == (anomaly != 255).sum()
+    assert sum(int(of.sum()) for _, of in counts.rows) == anomaly.size
+    assert counts.rows[3][1].sum() == (anomaly == 255).sum()
     assert counts.objects.pixels.sum() == (anomaly == 1).sum()
     histogram = of_anomaly(counts)
     assert histogram.known.sum() == known.sum()
@@ -111,7 +114,9 @@ def test_void_pixels_change_nothing_whatever_stands_there() -> None:
     groups, held = group_pixels(anomaly, wrong)
     before = count_groups(score, groups, held)
     score[anomaly == 255] = np.nan
-    assert same(before, count_groups(score, groups, held))
+    after = count_groups(score, groups, held)
+    assert of_anomaly(after).known.sum() == of_anomaly(before).known.sum()
+    assert all((a[1] == b[1]).all() for k, (a, b) in enumerate(zip(before.rows, after.rows, strict=True)) if k != 3)
     score[5, 5] = np.inf
     with refused(MetricError, "a.png: 1 scores are NaN or infinite; expected finite numbers in all pixels that are not void"):
         count_groups(score, groups, held, where="a.png")
@@ -179,3 +184,17 @@ def test_intervals_cover_the_number_of_all_images_about_as_often_as_they_say() -
             hit[place] += low <= float(getattr(whole, name).value) <= high
     assert (hit / 300 > 0.9).all(), hit / 300
     assert (hit / 300 < 0.995).all(), hit / 300
+
+
+def test_known_objects_that_were_pasted_in_are_known_pixels_and_can_be_told_apart() -> None:
+    score, anomaly, wrong = frame(8, objects=1)
+    pasted = np.zeros_like(anomaly)
+    pasted[10:14, 20:26] = 1
+    groups, objects = group_pixels(anomaly, wrong, pasted)
+    counts = count_groups(score, groups, objects)
+    assert objects.pasted.tolist() == [False, True]
+    assert same(counts, decode_counts(encode_counts(counts)))
+    inside = (pasted == 1) & (anomaly == 0)
+    assert of_pasted(counts).anomalous.sum() == inside.sum()
+    assert of_anomaly(counts).known.sum() == (anomaly == 0).sum()
+    assert with_void(counts).known.sum() == (anomaly != 1).sum()

@@ -28,15 +28,17 @@ from faultscape.study.tables.corpus import Image, part_name
 from faultscape.study.tables.stress_sets import StressSets, labels_folder, read_stress
 
 ANOMALY = "anomaly"  # the truth that labels of anomaly are kept under, and their folder in a blended set
+PASTED = "pasted"  # in a blended set, where known objects were pasted in
 Place = tuple[str, int, str]  # a folder below the study, a shard, an image id
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What one image is judged by, None where there is nothing: its labels, its labels of anomaly, and the image whose map it should keep."""
+    """What one image is judged by, None where there is nothing: its labels, its labels of anomaly, where known objects were pasted in, and the image whose map it should keep."""
 
     semantic: Place | None = None
     anomaly: Place | None = None
+    pasted: Place | None = None
     parent: tuple[int, str] | None = None
     made: bool = False
 
@@ -59,6 +61,8 @@ def _of_set(root: Path, images: Mapping[str, Image], name: str, truth: str, stre
     keeps = about is not None and about.labels == "parents"
     folder = labels_folder(root, base) / ANOMALY if blended else label_maps.truth(root, ANOMALY)
     there, out = read_manifest(folder), {}
+    beside = labels_folder(root, base) / PASTED if blended else None
+    pasted = read_manifest(beside) if beside is not None else {}
     for image in mine:
         of, labels = image, None
         while of.set != base and of.parent in images:
@@ -66,8 +70,11 @@ def _of_set(root: Path, images: Mapping[str, Image], name: str, truth: str, stre
         if semantic is not None and image.id in semantic.places:
             labels = (semantic.folder.relative_to(root).as_posix(), *semantic.places[image.id])
         anomaly = (folder.relative_to(root).as_posix(), of.shard, of.id) if part_name(of.shard) in there else None
+        known = None
+        if beside is not None and part_name(of.shard) in pasted:
+            known = (beside.relative_to(root).as_posix(), of.shard, of.id)
         parent = images.get(image.parent) if keeps else None
-        out[image.id] = Judged(labels, anomaly, None if parent is None else (parent.shard, parent.id), bool(image.parent))
+        out[image.id] = Judged(labels, anomaly, known, None if parent is None else (parent.shard, parent.id), bool(image.parent))
     return out
 
 
@@ -80,11 +87,12 @@ def _base(name: str, stress: StressSets) -> str:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """How the pixels of an image are judged once: under which holdout ('' for none), by which labels, places (H, W) with C for void, and by which labels of anomaly (0, 1, 255)."""
+    """How the pixels of an image are judged once: under which holdout ('' for none), by which labels, places (H, W) with C for void, by which labels of anomaly (0, 1, 255), and where known objects were pasted in (1)."""
 
     holdout: str
     semantic: np.ndarray | None
     anomaly: np.ndarray | None
+    pasted: np.ndarray | None = None
 
 
 class Judge:
@@ -97,7 +105,7 @@ class Judge:
         self._holdouts = {name: hold for name, words in holdouts.items() if (hold := _held(settings, words)) is not None}
         self._lock = threading.Lock()
         self._manifests: dict[str, dict[str, Part]] = {}
-        self._maps = lru_cache(maxsize=6)(self._open)
+        self._maps = lru_cache(maxsize=8)(self._open)
 
     def views(self, id_: str, size: tuple[int, int]) -> list[View]:
         """Return how an image is judged, at a size (width, height): plainly, where it has labels, and under each holdout, where it was collected."""
@@ -105,7 +113,8 @@ class Judge:
         with self._lock:
             semantic = self._read(about.semantic, size, plain=False)
             anomaly = self._read(about.anomaly, size, plain=True)
-        out = [View("", semantic, anomaly)] if semantic is not None or anomaly is not None else []
+            pasted = self._read(about.pasted, size, plain=True)
+        out = [View("", semantic, anomaly, pasted)] if semantic is not None or anomaly is not None else []
         if semantic is not None and anomaly is None and not about.made:
             out += [View(name, semantic, open_labels(semantic, hold)) for name, hold in self._holdouts.items()]
         return out
@@ -140,7 +149,7 @@ def made_from(root: Path, judged: Iterable[Judged]) -> Iterator[tuple[str, str, 
     """Yield (folder, part, checksum) of the labels of some images, sorted."""
     folders: dict[str, set[str]] = {}
     for about in judged:
-        for place in (about.semantic, about.anomaly):
+        for place in (about.semantic, about.anomaly, about.pasted):
             if place is not None:
                 folders.setdefault(place[0], set()).add(part_name(place[1]))
     for folder, parts in sorted(folders.items()):

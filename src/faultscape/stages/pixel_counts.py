@@ -153,7 +153,7 @@ class PixelCounter:
     ) -> Iterable[tuple[str, bytes]]:
         void = len(self._classes)
         wrong = None if view.semantic is None else np.where(view.semantic == void, VOID, view.semantic != map_).astype(np.uint8)
-        groups, objects = group_pixels(view.anomaly, wrong)
+        groups, objects = group_pixels(view.anomaly, wrong, view.pasted)
         coarse = view.anomaly is None and len(views) == 1
         for folder, score in scores.items():
             if folder in self._scorers:

@@ -18,8 +18,8 @@ def count_bits(bits, labels, counts):  # noqa: ANN001, ANN201
 
 @jit
 def count_in_groups(bits, groups, counts):  # noqa: ANN001, ANN201
-    """Add the pixels of groups 0, 1 and 2 to counts (3, 65536)."""
+    """Add the pixels of groups 0 to 3 to counts (4, 65536)."""
     for i in range(bits.size):
         group = np.int64(groups[i])
-        if group < 3:
+        if group < 4:
             counts[group, np.int64(bits[i])] += np.uint32(1)

@@ -1,7 +1,7 @@
 """The pixels of one image at each float16 score, by what they are: right, wrong, known, or part of an anomalous object. All that a card says of a score follows from these counts.
 
-Conventions: a *place* is the rank of a float16 among all 65,536 (`histogram.VALUES`). Groups are 0 right and 1 wrong (known pixels whose class is known), 2 known pixels without a class, 3 + k the
-pixels of the k-th anomalous object, 65535 void. ``coarse`` keeps one place of 16 (4,096 in all), where nothing but right and wrong is asked. Counts are exact, so that they add up in any order.
+Conventions: a *place* is the rank of a float16 among all 65,536 (`histogram.VALUES`). Groups are 0 right and 1 wrong (known pixels whose class is known), 2 known pixels without a class, 3 pixels that
+are void in labels of anomaly, 4 + k the pixels of the k-th object, anomalous or known and pasted in, 65535 what counts for nothing. ``coarse`` keeps one place of 16 (4,096 in all), where nothing but right and wrong is asked. Counts are exact, so that they add up in any order.
 Source: own; S4 5 for what is asked.
 """
 
@@ -22,66 +22,93 @@ from faultscape.maps.regions import number
 from faultscape.metrics.scores.bootstrap import SparseHistogram
 from faultscape.metrics.scores.histogram import KEYS, SIZE
 
-RIGHT, WRONG, KNOWN, OBJECTS, VOID_GROUP = 0, 1, 2, 3, 65535
+RIGHT, WRONG, KNOWN, VOID, OBJECTS, NO_GROUP = 0, 1, 2, 3, 4, 65535
 _COARSE = 16
 _FINITE = slice(0x0400, 0xFC00)  # places of finite values
 _HEAD = struct.Struct("<2sHH")  # magic, rows, objects
 _MAGIC = b"GC"
 _MOST = 1 << 28
 _ZERO = 0x8000
+_ENDLESS = np.concatenate([np.arange(0x7C00, 0x8000), np.arange(0xFC00, 0x10000)])  # bits of what is infinite or no number
+_FIELDS = ("pixels", "down", "right", "pasted")
 
 
 @dataclass(frozen=True, eq=False)
 class Objects:
-    """The anomalous objects of an image: their numbers of pixels and their centres, as shares of height (0 top) and width, (O,) each."""
+    """The objects of an image, anomalous ones first: their numbers of pixels, their centres, as shares of height (0 top) and width, and which are known ones that were pasted in, (O,) each."""
 
     pixels: np.ndarray
     down: np.ndarray
     right: np.ndarray
+    pasted: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class GroupedCounts:
-    """Of one image and scorer: (places, counts) of each group, right, wrong, known and each object, ascending, and the objects."""
+    """Of one image and scorer: (places, counts) of each group, right, wrong, known, void and each object, ascending, and the objects."""
 
     rows: tuple[tuple[np.ndarray, np.ndarray], ...]
     objects: Objects
 
     @property
+    def known(self) -> tuple[np.ndarray, np.ndarray]:
+        """The counts of all known pixels together, those of known objects that were pasted in too."""
+        return added([*self.rows[:VOID], *self._of_objects(pasted=True)])
+
+    @property
     def anomalous(self) -> tuple[np.ndarray, np.ndarray]:
-        """The counts of all objects together."""
-        return added(self.rows[OBJECTS:])
+        """The counts of all anomalous objects together."""
+        return added(self._of_objects(pasted=False))
+
+    @property
+    def pasted(self) -> tuple[np.ndarray, np.ndarray]:
+        """The counts of all known objects that were pasted in together."""
+        return added(self._of_objects(pasted=True))
+
+    def _of_objects(self, *, pasted: bool) -> list[tuple[np.ndarray, np.ndarray]]:
+        return [self.rows[OBJECTS + k] for k in np.flatnonzero(self.objects.pasted == pasted)]
 
 
-def group_pixels(anomaly: np.ndarray | None, wrong: np.ndarray | None, void: int = 255) -> tuple[np.ndarray, Objects]:
+def group_pixels(
+    anomaly: np.ndarray | None, wrong: np.ndarray | None, pasted: np.ndarray | None = None, *, void: int = 255
+) -> tuple[np.ndarray, Objects]:
     """Return the (H, W) uint16 groups of pixels and the objects, of ``anomaly`` (0, 1, void) and ``wrong`` (0 right, 1 wrong, void: no class is known), of which one may be None.
 
-    Without labels of anomaly a pixel counts where its class is known. Objects hang together by sides and corners.
+    Without labels of anomaly a pixel counts where its class is known. Objects hang together by sides and corners; ``pasted``
+    (H, W) says where known ones were blended in.
 
     >>> groups, objects = group_pixels(np.array([[0, 1, 255]]), np.array([[1, 255, 0]]))
     >>> groups.tolist(), objects.pixels.tolist()
-    ([[1, 3, 65535]], [1])
+    ([[1, 4, 3]], [1])
     """
     if anomaly is None:
         assert wrong is not None
-        groups = np.where(wrong == void, VOID_GROUP, wrong).astype(np.uint16)
+        groups = np.where(wrong == void, NO_GROUP, wrong).astype(np.uint16)
         return groups, _NO_OBJECTS
     anomaly = np.asarray(anomaly)
-    groups = np.full(anomaly.shape, VOID_GROUP, np.uint16)
+    groups = np.full(anomaly.shape, NO_GROUP, np.uint16)
+    groups[anomaly == void] = VOID
     known = anomaly == 0
     groups[known] = KNOWN if wrong is None else np.where(wrong[known] == void, KNOWN, wrong[known])
-    if not (anomaly == 1).any():
-        return groups, _NO_OBJECTS
-    numbers, _, areas = number((anomaly == 1).astype(np.uint8), connectivity=8, none=0)
-    if len(areas) >= VOID_GROUP - OBJECTS:
-        raise MetricError(f"{len(areas)} anomalous objects in one image; expected fewer than {VOID_GROUP - OBJECTS}")
+    found = [_NO_OBJECTS]
+    for mask, are_pasted in ((anomaly == 1, False), (known & (pasted == 1) if pasted is not None else None, True)):
+        if mask is not None and mask.any():
+            found.append(_number(mask, groups, sum(len(of.pixels) for of in found), are_pasted))
+    return groups, Objects(*(np.concatenate([getattr(of, name) for of in found]) for name in _FIELDS))
+
+
+def _number(mask: np.ndarray, groups: np.ndarray, before: int, pasted: bool) -> Objects:
+    """Enter the objects of a mask (H, W) in the groups, behind those there were ``before``, and return them."""
+    numbers, _, areas = number(mask.astype(np.uint8), connectivity=8, none=0)
+    if before + len(areas) >= NO_GROUP - OBJECTS:
+        raise MetricError(f"{before + len(areas)} objects in one image; expected fewer than {NO_GROUP - OBJECTS}")
     inside = numbers >= 0
-    groups[inside] = numbers[inside] + OBJECTS
+    groups[inside] = numbers[inside] + OBJECTS + before
     rows, columns = np.nonzero(inside)
-    of, height, width = numbers[inside], *anomaly.shape
+    of, height, width = numbers[inside], *mask.shape
     down = np.bincount(of, rows + 0.5, len(areas)) / areas / height
     right = np.bincount(of, columns + 0.5, len(areas)) / areas / width
-    return groups, Objects(areas.astype(np.int64), down, right)
+    return Objects(areas.astype(np.int64), down, right, np.full(len(areas), pasted))
 
 
 def count_groups(
@@ -93,18 +120,19 @@ def count_groups(
     >>> counts = count_groups(np.array([[0.0, 1.0, np.nan]], np.float16), groups, objects)
     >>> from faultscape.metrics.scores.histogram import VALUES
     >>> [(VALUES[places].tolist(), of.tolist()) for places, of in counts.rows]
-    [([0.0], [1]), ([1.0], [1]), ([], [])]
+    [([0.0], [1]), ([1.0], [1]), ([], []), ([], [])]
     """
     bits, of = np.ascontiguousarray(score).view(np.uint16).ravel(), np.ascontiguousarray(groups).ravel()
-    dense = np.zeros((3, SIZE), np.uint32)
+    dense = np.zeros((OBJECTS, SIZE), np.uint32)
     if (kernels := _kernels()) is not None:
         kernels.count_in_groups(bits, of, dense)
     else:
-        for group in range(3):
+        for group in range(OBJECTS):
             dense[group] = np.bincount(bits[of == group], minlength=SIZE)
+    dense[VOID, _ENDLESS] = 0  # whatever stands in void pixels is no mistake
     rows = [_row(counts[KEYS], coarse, where) for counts in dense]
     if len(objects.pixels):
-        inside = (of >= OBJECTS) & (of != VOID_GROUP)
+        inside = (of >= OBJECTS) & (of != NO_GROUP)
         place_of = np.empty(SIZE, np.int64)
         place_of[KEYS] = np.arange(SIZE)
         both = (of[inside].astype(np.int64) - OBJECTS) * SIZE + place_of[bits[inside]]
@@ -144,13 +172,23 @@ def dense_counts(rows: Iterable[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
 
 
 def of_anomaly(counts: GroupedCounts) -> SparseHistogram:
-    """Return the histogram that asks which pixels are anomalous: known pixels, right or wrong, against those of all objects."""
-    return _against(added(counts.rows[:OBJECTS]), counts.anomalous)
+    """Return the histogram that asks which pixels are anomalous: known pixels, right or wrong, against those of all anomalous objects."""
+    return _against(counts.known, counts.anomalous)
 
 
 def of_errors(counts: GroupedCounts) -> SparseHistogram:
     """Return the histogram that asks which known pixels are wrong: the right ones against the wrong ones."""
     return _against(counts.rows[RIGHT], counts.rows[WRONG])
+
+
+def of_pasted(counts: GroupedCounts) -> SparseHistogram:
+    """Return the histogram that asks whether blending itself is seen: known pixels as they came against those of known objects that were pasted in."""
+    return _against(added(counts.rows[:VOID]), counts.pasted)
+
+
+def with_void(counts: GroupedCounts) -> SparseHistogram:
+    """Return the histogram of anomalous pixels against all others, void ones too, as the released code of S3 counts them."""
+    return _against(added([counts.known, counts.rows[VOID]]), counts.anomalous)
 
 
 def _against(known: tuple[np.ndarray, np.ndarray], anomalous: tuple[np.ndarray, np.ndarray]) -> SparseHistogram:
@@ -180,12 +218,12 @@ def encode_counts(counts: GroupedCounts) -> bytes:
     >>> groups, objects = group_pixels(None, np.array([[0, 1, 255]]))
     >>> counts = count_groups(np.array([[0.0, 1.0, np.nan]], np.float16), groups, objects)
     >>> [of.tolist() for _, of in decode_counts(encode_counts(counts)).rows]
-    [[1], [1], []]
+    [[1], [1], [], []]
     """
     lengths = np.array([len(places) for places, _ in counts.rows], "<u4")
     gaps = np.concatenate([np.diff(places, prepend=0) for places, _ in counts.rows]).astype("<u2")
     numbers = np.concatenate([of for _, of in counts.rows]).astype("<u4")
-    objects = np.concatenate([counts.objects.pixels, counts.objects.down, counts.objects.right]).astype("<f8")
+    objects = np.concatenate([getattr(counts.objects, name) for name in _FIELDS]).astype("<f8")
     planes = [values.view(np.uint8).reshape(-1, values.itemsize).T.tobytes() for values in (gaps, numbers)]
     body = lengths.tobytes() + b"".join(planes) + objects.tobytes()
     packed = zstandard.ZstdCompressor(level=6, write_checksum=True).compress(body)
@@ -204,14 +242,14 @@ def decode_counts(code: bytes) -> GroupedCounts:
         total, at = int(lengths.sum()), 4 * many
         gaps = _joined(body, at, total, 2)
         numbers = _joined(body, at + 2 * total, total, 4)
-        objects = np.frombuffer(body, "<f8", 3 * few, at + 6 * total).reshape(3, few)
-        if len(body) != at + 6 * total + 24 * few or many != OBJECTS + few:
+        objects = np.frombuffer(body, "<f8", 4 * few, at + 6 * total).reshape(4, few)
+        if len(body) != at + 6 * total + 32 * few or many != OBJECTS + few:
             raise ValueError  # noqa: TRY301
     except (ValueError, struct.error, zstandard.ZstdError, MemoryError):
         raise LabelMapError("the code of counts is damaged") from None
     ends = np.cumsum([0, *lengths])
     rows = tuple((np.cumsum(gaps[low:high]), numbers[low:high]) for low, high in pairwise(ends))
-    return GroupedCounts(rows, Objects(objects[0].astype(np.int64), objects[1], objects[2]))
+    return GroupedCounts(rows, Objects(objects[0].astype(np.int64), objects[1], objects[2], objects[3] > 0))
 
 
 def _joined(body: bytes, at: int, total: int, width: int) -> np.ndarray:
@@ -220,7 +258,7 @@ def _joined(body: bytes, at: int, total: int, width: int) -> np.ndarray:
     return np.ascontiguousarray(planes.T).view(f"<u{width}").ravel().astype(np.int64)
 
 
-_NO_OBJECTS = Objects(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+_NO_OBJECTS = Objects(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0, bool))
 
 
 @cache

@@ -135,20 +135,24 @@ class ModelNumbers:
 
 def _by_object(images: Sequence[GroupedCounts], ranked: Ranked) -> list[ObjectNumbers]:
     """Return the numbers of all objects, by quarters of their size and by thirds of their height in the image; of fewer than eight objects none."""
-    sizes = np.concatenate([counts.objects.pixels for counts in images]) if images else np.zeros(0)
+    sizes = np.concatenate([counts.objects.pixels[~counts.objects.pasted] for counts in images]) if images else np.zeros(0)
     if len(sizes) < 8 or ranked.undefined:
         return []
     ends = np.quantile(sizes, [0.25, 0.5, 0.75])
     by_size = [(called, lambda o, k=k: np.searchsorted(ends, o.pixels, "left") == k) for k, called in enumerate(QUARTERS)]
     by_place = [(called, lambda o, k=k: np.minimum((o.down * 3).astype(int), 2) == k) for k, called in enumerate(THIRDS)]
-    known = dense_counts(row for counts in images for row in counts.rows[:OBJECTS])
+    known = dense_counts(counts.known for counts in images)
     return [_of_some(called, images, chosen, known, ranked.at_false) for called, chosen in (*by_size, *by_place)]
 
 
 def _of_some(
     called: str, images: Sequence[GroupedCounts], chosen: Callable[..., np.ndarray], known: np.ndarray, at_false: int
 ) -> ObjectNumbers:
-    rows = [counts.rows[OBJECTS + k] for counts in images for k in np.flatnonzero(chosen(counts.objects)).tolist()]
+    rows = [
+        counts.rows[OBJECTS + k]
+        for counts in images
+        for k in np.flatnonzero(chosen(counts.objects) & ~counts.objects.pasted).tolist()
+    ]
     shares = np.array([recall_above(*row, at_false) for row in rows])
     some = len(shares) > 0
     return ObjectNumbers(

@@ -1,7 +1,7 @@
 """The labels of blended sets, and what was done to each image: made with the images' own recipes, a part a shard.
 
 Conventions: semantic labels lie in stress/SET in the ids that the truth came with (an anomaly is void, a known object has the id of its class), labels of anomaly (0 known, 1 anomalous,
-255 void) in stress/SET/anomaly, and a row of facts an image in stress/SET/facts: totals of pixels, the digest of the image, what each step did. `manifest.csv` beside them is for people.
+255 void) in stress/SET/anomaly, where known objects were pasted in (1) in stress/SET/pasted, and a row of facts an image in stress/SET/facts: totals of pixels, the digest of the image, what each step did. `manifest.csv` beside them is for people.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from faultscape.study.tables.label_maps import StoredMap
 from faultscape.study.tables.logs import Timing
 from faultscape.study.tables.stress_sets import labels_folder
 
-ANOMALIES, FACTS = "anomaly", "facts"
+ANOMALIES, FACTS, PASTED = "anomaly", "facts", "pasted"
 _COLUMNS = ("id", "anomalous", "known", "void", "image", "steps")
 
 
@@ -64,10 +64,11 @@ class BlendJob:
 
 @dataclass(frozen=True)
 class BlendedPart:
-    """The three parts of one shard that were put."""
+    """The four parts of one shard that were put."""
 
     labels: str
     anomaly: str
+    pasted: str
     facts: str
     rows: int
 
@@ -95,7 +96,12 @@ def fill_blended(
     def enter(made: list[tuple[BlendJob, BlendedPart]]) -> list[Timing]:
         for name in {job.set for job, _ in made}:
             where = labels_folder(root, name)
-            folders = {"anomaly": where / ANOMALIES, "facts": where / FACTS, "labels": where}  # the last says that all are there
+            folders = {
+                "anomaly": where / ANOMALIES,
+                "pasted": where / PASTED,
+                "facts": where / FACTS,
+                "labels": where,
+            }  # the last says that all are there
             for sha, folder in folders.items():
                 new = {part_name(job.number): Part(getattr(one, sha), one.rows, job.key) for job, one in made if job.set == name}
                 write_manifest(folder, read_manifest(folder) | new)
@@ -127,16 +133,17 @@ def label_shard(job: BlendJob, tick: Callable[[int], None]) -> BlendedPart:
         shard: label_maps.read_maps(label_maps.truth(root, job.truth), shard)
         for shard in sorted({shard for _, _, shard, _ in job.images})
     }
-    semantic, anomaly, facts = [], [], []
+    semantic, anomaly, pasted, facts = [], [], [], []
     for id_, _, shard, base in job.images:
         image = images[id_]
         try:
             own = nearest(runs.decode(held[shard][base]), (image.width, image.height))
-            labels, flags, fact = labels_of(image, own, settings.class_list)
+            labels, flags, known, fact = labels_of(image, own, settings.class_list)
         except FaultscapeError as error:
             raise StudyError(f"{id_} cannot be made: {error}") from None
         semantic.append(StoredMap(id_, runs.encode(labels)))
         anomaly.append(StoredMap(id_, runs.encode(flags)))
+        pasted.append(StoredMap(id_, runs.encode(known)))
         facts.append((id_, *fact))
         tick(1)
     where = labels_folder(root, job.set)
@@ -144,12 +151,15 @@ def label_shard(job: BlendJob, tick: Callable[[int], None]) -> BlendedPart:
     types = [pa.string(), pa.int64(), pa.int64(), pa.int64(), pa.string(), pa.string()]
     rows = pa.table({name: pa.array(list(column), kind) for name, column, kind in zip(_COLUMNS, columns, types, strict=True)})
     return BlendedPart(
-        label_maps.put_maps(where, job.number, semantic), label_maps.put_maps(where / ANOMALIES, job.number, anomaly), put_part(where / FACTS, part_name(job.number), rows), len(facts)
+        label_maps.put_maps(where, job.number, semantic), label_maps.put_maps(where / ANOMALIES, job.number, anomaly),
+        label_maps.put_maps(where / PASTED, job.number, pasted), put_part(where / FACTS, part_name(job.number), rows), len(facts)
     )  # fmt: skip
 
 
-def labels_of(image: Image, own: np.ndarray, classes: Classes) -> tuple[np.ndarray, np.ndarray, tuple[int, int, int, str, str]]:
-    """Return the semantic labels (H, W) of a blended image, in the ids of its base's labels (H, W), its labels of anomaly, and (pixels of each, digest, what each step did)."""
+def labels_of(
+    image: Image, own: np.ndarray, classes: Classes
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int, int, str, str]]:
+    """Return the semantic labels (H, W) of a blended image, in the ids of its base's labels (H, W), its labels of anomaly, where known objects lie (1), and (pixels of each, digest, what each step did)."""
     recipe = recipe_of(image.source)
     assert recipe is not None
     step = recipe.step
@@ -167,7 +177,7 @@ def labels_of(image: Image, own: np.ndarray, classes: Classes) -> tuple[np.ndarr
     of_class = next(iter(names), "")  # of several known objects of different classes the pixels are void
     labels[known] = classes.ids[classes.names.index(of_class)] if len(names) == 1 and of_class in classes.names else empty
     steps = json.dumps([asdict(one) for one in made.steps], separators=(",", ":"))
-    return labels, made.labels, (*made.pixels, pixel_digest(made.image), steps)
+    return labels, made.labels, known.astype(np.uint8), (*made.pixels, pixel_digest(made.image), steps)
 
 
 def read_facts(root: Path, name: str) -> dict[str, dict[str, str | int]]:
@@ -232,7 +242,7 @@ def manifest_text(images: Sequence[Image], by_id: dict[str, Image], facts: dict[
 
 def _forget_others(root: Path, name: str, wanted: set[str]) -> None:
     where = labels_folder(root, name)
-    for folder in (where, where / ANOMALIES, where / FACTS):
+    for folder in (where, where / ANOMALIES, where / PASTED, where / FACTS):
         held = read_manifest(folder)
         if held.keys() - wanted:
             write_manifest(folder, {part: entry for part, entry in held.items() if part in wanted})
@@ -240,4 +250,9 @@ def _forget_others(root: Path, name: str, wanted: set[str]) -> None:
 
 def _files(root: Path, job: BlendJob, made: BlendedPart) -> list[tuple[Path, str, str]]:
     where, part = labels_folder(root, job.set), part_name(job.number)
-    return [(where, part, made.labels), (where / ANOMALIES, part, made.anomaly), (where / FACTS, part, made.facts)]
+    return [
+        (where, part, made.labels),
+        (where / ANOMALIES, part, made.anomaly),
+        (where / PASTED, part, made.pasted),
+        (where / FACTS, part, made.facts),
+    ]
