@@ -259,3 +259,17 @@ def test_consistency_ranks_models_of_a_study_without_any_label(corpus: made.Corp
     card = fs.reliability(study, engine="local").document
     assert {cell["metric"] for cell in card["cells"]} == {"consistency"}
     assert set(card["ranking"]["order"]) == {"net", "other"}
+
+
+def test_the_cheat_finds_what_is_blended_where_fog_does_not_hide_it(corpus: made.Corpus, counted: str) -> None:
+    """S4 3.1: who has the backgrounds needs no network."""
+    card = fs.reliability(counted, engine="local").document
+    clear = next(guard for guard in card["guards"] if guard["kind"] == "difference")
+    assert clear["weather"] == "clear"
+    assert clear["average_precision"] > 0.9 > clear["share"]
+    fs.stress.blend(counted, preset="fishyscapes-v1", edition="foggy", blending=fs.Blending(smallest=20, fog=1.0), engine="local")
+    foggy = [g for g in fs.reliability(counted, engine="local").document["guards"] if g.get("weather") == "foggy"]
+    assert [guard["condition"] for guard in foggy] == ["fishyscapes-v1-foggy"]
+    assert foggy[0]["average_precision"] < 0.5 * clear["average_precision"]
+    fs.collect(counted, remove=["fishyscapes-v1-foggy/*"])
+    del corpus

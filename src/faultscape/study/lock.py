@@ -144,6 +144,7 @@ def tidy(root: Path) -> None:
         "measures/statistics/*/*/",
         "reliability/",
         "reliability/counts/*/*/",
+        "reliability/guards/*/",
     )
     folders = [root, *(folder for room in rooms for folder in root.glob(room))]
     for folder in folders:

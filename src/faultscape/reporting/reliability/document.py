@@ -93,6 +93,23 @@ class CardObjects(TypedDict, total=False):
     found: float | None
 
 
+class CardGuard(TypedDict, total=False):
+    """What a guard says of a blended set: ``pasted``, how far a scorer tells known objects that were pasted in from all other known pixels (AUROC, .5 where it does not), or ``difference``, what the cheat |image - base| gains in clear or foggy images."""
+
+    kind: str
+    condition: str
+    model: str
+    scorer: str
+    weather: str
+    images: int
+    auroc: float | None
+    low: float | None
+    high: float | None
+    average_precision: float | None
+    fpr95: float | None
+    share: float | None
+
+
 class CardCondition(TypedDict, total=False):
     """A condition: its kind, how many images it has, and of made sets what made them."""
 
@@ -130,6 +147,7 @@ class Card(TypedDict, total=False):
     objects: list[CardObjects]
     paired: list[CardDifference]
     gaps: list[CardGap]
+    guards: list[CardGuard]
     ranking: JsonObject
     times: list[Any]
     units: JsonObject

@@ -136,7 +136,7 @@ def cells(found: Judgement, units: Units, conditions: Sequence[Condition]) -> li
     """Return the cells of the card, those of chance too, whose average precision is the share of anomalous pixels."""
     out: list[CardCell] = []
     for (model, scorer, condition, metric), evidence in found.evidence.items():
-        low, high = _interval(evidence, units)
+        low, high = interval_of(evidence, units)
         images = found.images.get((model, scorer, condition)) or found.images.get((model, "", condition), ())
         out.append(
             {"model": model, "scorer": scorer, "condition": condition, "metric": metric, "value": number(evidence.value), "low": low, "high": high, "images": len(images)}
@@ -193,7 +193,7 @@ def differences(
             gap = one.common(other) if isinstance(one, Ratios) and isinstance(other, Ratios) else None
             if gap is None or math.isnan(gap.value):
                 continue
-            low, high = _interval(gap, units)
+            low, high = interval_of(gap, units)
             out.append(
                 {"metric": metric, "condition": condition, "scorer": scorer, "first": first, "second": second, "difference": number(gap.value), "low": low, "high": high, "images": len(common)}
             )  # fmt: skip
@@ -241,7 +241,8 @@ def ranking_without_labels(found: Judgement, models: Sequence[str], clean: str) 
     return out
 
 
-def _interval(evidence: Evidence, units: Units) -> tuple[float | None, float | None]:
+def interval_of(evidence: Evidence, units: Units) -> tuple[float | None, float | None]:
+    """Return the ends of the 95 % interval of a number, over units drawn anew."""
     if isinstance(evidence, Ratios) and not evidence.linear.slopes.size:
         return None, None
     low, high = evidence.interval(Drawable(np.arange(units.count), units.count))

@@ -26,6 +26,7 @@ from faultscape.stages.judging import find_judged
 from faultscape.stages.reliability import card as cards
 from faultscape.stages.reliability.conditions import Condition, find_conditions, units_of_images
 from faultscape.stages.reliability.counts import ModelCounts, fill_counts, line_that_counts
+from faultscape.stages.reliability.guards import fill_cheat, guards
 from faultscape.stages.reliability.numbers import ModelNumbers
 from faultscape.stages.reliability.options import ReliabilityOptions
 from faultscape.stages.snapshot import Snapshot
@@ -57,6 +58,7 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
         if reference not in names:
             raise OptionError(f"--reference {reference}: is none of the models {', '.join(names)}.{closest(reference, names)}")
         counted = fill_counts(root, settings, names, truth, engine=options.engine, workers=options.workers)
+        fill_cheat(root, conditions, images, judged, truth, engine=options.engine, workers=options.workers)
         units = units_of_images(images)
         draws = draw_units(
             units_of(units.count), options.resamples, options.seed, leave_out=bool(options.resamples) and units.count <= MANY
@@ -74,6 +76,7 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
             "objects": cards.objects(found),
             "paired": cards.differences(found, units, models, conditions, withheld),
             "gaps": _gaps(options.study, settings, counted, conditions, images),
+            "guards": guards(root, found, units, conditions, images),
             "ranking": cards.ranking_without_labels(found, names, next((c.name for c in conditions if c.kind == "clean"), "")),
             "times": [
                 {"model": times.name, "device": times.device, "frames": times.frames, "model_ms": list(times.model), "whole_ms": list(times.whole)}

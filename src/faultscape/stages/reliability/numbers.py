@@ -18,7 +18,15 @@ from faultscape.metrics.intervals.slopes import Linear
 from faultscape.metrics.intervals.units import Draws
 from faultscape.metrics.robustness import ece_of_bins, miou_of_cells, without
 from faultscape.metrics.scores.bootstrap import SparseHistogram
-from faultscape.metrics.scores.grouped_counts import OBJECTS, GroupedCounts, decode_counts, dense_counts, of_anomaly, of_errors
+from faultscape.metrics.scores.grouped_counts import (
+    OBJECTS,
+    GroupedCounts,
+    decode_counts,
+    dense_counts,
+    of_anomaly,
+    of_errors,
+    of_pasted,
+)
 from faultscape.metrics.scores.rank_slopes import Ranked, average_precision_of, rank_images, recall_above, value_at
 from faultscape.stages.reliability.conditions import Condition, Units
 from faultscape.stages.reliability.counts import ModelCounts
@@ -49,6 +57,7 @@ class ScoreNumbers:
     images: int
     threshold: float
     objects: tuple[ObjectNumbers, ...] = ()
+    pasted: Ranked | None = None
 
 
 class ModelNumbers:
@@ -89,7 +98,15 @@ class ModelNumbers:
         """Return what a scorer is worth at finding anomalous pixels of some images."""
         held = [decode_counts(self._codes(scorer)[id_, condition.holdout]) for id_ in images]
         ranked = self._ranked([of_anomaly(counts) for counts in held], images)
-        return ScoreNumbers(ranked, len(images), value_at(ranked.at_false), tuple(_by_object(held, ranked)))
+        return ScoreNumbers(
+            ranked, len(images), value_at(ranked.at_false), tuple(_by_object(held, ranked)), self._of_pasted(held, images)
+        )
+
+    def _of_pasted(self, held: Sequence[GroupedCounts], images: Sequence[str]) -> Ranked | None:
+        """Return how a scorer tells known objects that were pasted in from other known pixels; None where none was."""
+        if not any(counts.objects.pasted.any() for counts in held):
+            return None
+        return self._ranked([of_pasted(counts) for counts in held], images)
 
     def errors(self, scorer: str, images: Sequence[str]) -> ScoreNumbers:
         """Return what a scorer is worth at finding wrong pixels of some images."""
