@@ -32,6 +32,7 @@ Rounding = Literal["", "float32", "float16"]
 Preset = Literal[
     "fishyscapes", "smiyc", "smiyc-obstacle", "anomaly-seg", "pytorch-ood", "keras200", "torchmetrics", "figure3", "rom-rum", "s0-printed",
 ]  # fmt: skip
+CardPreset = Literal["bravo-2024", "s3-code"]  # of the reliability card
 
 Unmapped = Literal["void"]
 DistanceKind = Literal["wordnet", "path", "hops", "01"]  # between classes

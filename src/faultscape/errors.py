@@ -113,6 +113,15 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or f'{one}s'}"
 
 
+def article(noun: str) -> str:
+    """Return a noun with its article.
+
+    >>> article("ensemble"), article("folder")
+    ('an ensemble', 'a folder')
+    """
+    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
+
+
 def library_text(error: BaseException, *, first_line: bool = False, most: int = 300) -> str:
     r"""Return on one line what another library's error says, or our own words where it advises to unpickle or to run what a file holds.
 

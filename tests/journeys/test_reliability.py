@@ -12,6 +12,7 @@ import faultscape as fs
 import made
 from faultscape.errors import ModelError, OptionError, StudyError
 from faultscape.maps import runs
+from faultscape.metrics.scores.other_curves import keras_areas, threshold_counts
 from faultscape.reporting.reliability.document import find_cell
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import read_corpus
@@ -273,3 +274,35 @@ def test_the_cheat_finds_what_is_blended_where_fog_does_not_hide_it(corpus: made
     assert foggy[0]["average_precision"] < 0.5 * clear["average_precision"]
     fs.collect(counted, remove=["fishyscapes-v1-foggy/*"])
     del corpus
+
+
+def test_the_presets_of_others_are_made_of_the_same_counts(corpus: made.Corpus, counted: str, tmp_path: Path) -> None:
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    card = fs.reliability(counted, preset="bravo-2024", output=str(tmp_path / "bravo"), engine="local").document
+    of = card["presets"]["bravo-2024"]["net"]
+    subset = of["subsets"]["fishyscapes-v1"]
+    assert set(subset) == {"miou", "ece", "auroc", "aupr_success", "aupr_error", "fpr95", "ood_auroc", "ood_aupr", "ood_fpr95"}
+    good = {name: 1 - value if name in ("ece", "fpr95", "ood_fpr95") else value for name, value in subset.items()}
+    harmonic = lambda values: len(values) / sum(1 / value for value in values)  # noqa: E731
+    semantic, ood = ([value for name, value in good.items() if name.startswith("ood_") == of_ood] for of_ood in (False, True))
+    assert of["semantic_hmean"] == pytest.approx(harmonic(semantic), abs=1e-9)
+    assert of["ood_hmean"] == pytest.approx(harmonic(ood), abs=1e-9)
+    assert of["bravo_index"] == pytest.approx(harmonic([of["semantic_hmean"], of["ood_hmean"]]), abs=1e-9)
+    card = fs.reliability(counted, preset="s3-code", output=str(tmp_path / "s3"), engine="local").document
+    s3 = card["presets"]["s3-code"]["net"]["fishyscapes-v1"]
+    study = stressed(corpus, tmp_path)
+    fs.predict(study, {"net": nets(corpus)["net"]}, scorer=["msp"], engine="local")
+    root, scores, labels = Path(study), [], []
+    where = root / "stress" / "fishyscapes-v1" / "anomaly"
+    for part in fs.study.parts.read_manifest(where):
+        truth = label_maps.read_maps(where, int(part))
+        for id_, (values,) in outputs.read_kept(root, "net", "doubt-msp", int(part)):
+            scores.append(values.ravel())
+            labels.append(runs.decode(truth[id_]).ravel() == 1)  # void is known
+    score, label = np.concatenate(scores), np.concatenate(labels)
+    assert s3["auroc_void_known"] == pytest.approx(roc_auc_score(label, score), abs=1e-3)
+    assert s3["aupr_void_known"] == pytest.approx(average_precision_score(label, score), abs=1e-3)
+    keras = keras_areas(threshold_counts(score, label))
+    assert s3["auroc_200"] == pytest.approx(keras.auroc, abs=2e-3)
+    assert s3["aupr_200"] == pytest.approx(keras.average_precision, abs=2e-3)

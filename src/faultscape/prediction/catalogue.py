@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from faultscape.errors import ModelError, StudyError
+from faultscape.errors import ModelError, StudyError, article
 from faultscape.prediction import networks
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.source import Opening, OpenModel, Source
@@ -154,7 +154,7 @@ def open_model(source: str, *, keep: Sequence[str] = (), **options: Any) -> Infe
     source = str(source)
     kind = source_of("model", source)
     if kind.load is None:
-        raise ModelError(f"{source}: is no network, but a {kind.called}; `predict` reads it into a study")
+        raise ModelError(f"{source}: is no network, but {article(kind.called)}; `predict` reads it into a study")
     if "input_size" in options:
         options["size"] = options.pop("input_size")
     told = cast("ModelOptions", options | {"keep": list(keep)})

@@ -140,7 +140,8 @@ class PixelCounter:
     ) -> tuple[np.ndarray | None, None, np.ndarray | None]:
         if plain is None or plain.semantic is None:
             return None, None, None
-        cells = confusions([plain.semantic, map_], len(self._classes) + 1)[0]
+        truth = plain.semantic if plain.anomaly is None else np.where(plain.anomaly == 1, len(self._classes), plain.semantic)
+        cells = confusions([truth.astype(map_.dtype, copy=False), map_], len(self._classes) + 1)[0]
         cells[-1] = 0  # what is void in the truth is no error
         if confidence is None:
             return cells, None, None

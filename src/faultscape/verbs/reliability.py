@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from faultscape.arguments import Place, needed_text, place_text, several
+from faultscape.choices import CardPreset
 from faultscape.errors import OptionError
 from faultscape.stages.reliability.options import ReliabilityOptions
 
@@ -34,6 +35,7 @@ def reliability(
     natural: list[str] | None = None,
     misclassified: list[str] | None = None,
     reference: str | None = None,
+    preset: CardPreset | None = None,
     output: Place | None = None,
     resamples: int = 200,
     seed: int = 0,
@@ -58,6 +60,8 @@ def reliability(
         A labelled set, or a mixture file whose sets count together, on which finding wrong pixels is asked. Repeat it for more.
     reference
         The model that corruption errors are divided by; default: the first.
+    preset
+        Also evaluate as others do, to explain their numbers: bravo-2024 (the challenge's means), s3-code (void as known, 200 thresholds).
     output
         The folder to write to; default: STUDY/reliability.
     resamples
@@ -74,6 +78,6 @@ def reliability(
     if resamples < 0 or seed < 0:
         raise OptionError(f"resamples and seed are 0 or more; got {resamples} and {seed}")
     options = ReliabilityOptions(
-        needed_text(study, "study"), several(models), truth, several(natural), several(misclassified), reference, place_text(output, "output"), resamples, seed, engine, workers
+        needed_text(study, "study"), several(models), truth, several(natural), several(misclassified), reference, preset, place_text(output, "output"), resamples, seed, engine, workers
     )  # fmt: skip
     return Reliability(*judge_study(options))

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from faultscape.errors import ModelError, OptionError
+from faultscape.errors import ModelError, OptionError, article
 from faultscape.maps import winners
 from faultscape.metrics.pixel_facts import PixelFacts, facts_of_members
 from faultscape.prediction import bounds, devices, networks, stamps
@@ -81,7 +81,7 @@ def origin(source: Source, request: Request, *, kind_named: KindNamed) -> Origin
     for name, member in members.items():
         if kind_named(member.kind).load is None:
             raise ModelError(
-                f"{request.name}={request.source}: {name} is a {kind_named(member.kind).called}; an ensemble runs the networks of its members"
+                f"{request.name}={request.source}: {name} is {article(kind_named(member.kind).called)}; an ensemble runs the networks of its members"
             )
     labels = {name: member.labels for name, member in members.items()}
     first = next(iter(labels))

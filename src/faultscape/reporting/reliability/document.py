@@ -149,6 +149,7 @@ class Card(TypedDict, total=False):
     gaps: list[CardGap]
     guards: list[CardGuard]
     ranking: JsonObject
+    presets: JsonObject
     times: list[Any]
     units: JsonObject
     notes: list[str]

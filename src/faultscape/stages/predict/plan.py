@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import cast
 
 from faultscape.classes import mapping as label_names
-from faultscape.errors import ModelError
+from faultscape.errors import ModelError, article
 from faultscape.prediction import catalogue, networks, stamps
 from faultscape.prediction.keep import DOUBT, OTHERS, doubt_folder
 from faultscape.prediction.source import Opening, Origin, Request, Source, Trial
@@ -150,10 +150,10 @@ def _request(root: Path, settings: Settings, name: str, place: str, source: Sour
         before = None
     if options.scorer and "scorer" not in source.options:
         raise ModelError(
-            f"{name}={place}: --scorer makes doubt of a network's logits, and this is a {source.called}; name the network, or leave --scorer out"
+            f"{name}={place}: --scorer makes doubt of a network's logits, and this is {article(source.called)}; name the network, or leave --scorer out"
         )
     if idle := [key for key in options.of_models if key not in source.options]:
-        print(f"note: {name}: {', '.join(map(_option, idle))} changes nothing for a {source.called}")
+        print(f"note: {name}: {', '.join(map(_option, idle))} changes nothing for {article(source.called)}")
     labels = {"labels": "given"} if options.labels else {}
     said = {**(before.options if before else {}), **options.of_models, **labels}
     said = {key: value for key, value in said.items() if key in ("labels", *source.options)}

@@ -29,6 +29,7 @@ from faultscape.stages.reliability.counts import ModelCounts, fill_counts, line_
 from faultscape.stages.reliability.guards import fill_cheat, guards
 from faultscape.stages.reliability.numbers import ModelNumbers
 from faultscape.stages.reliability.options import ReliabilityOptions
+from faultscape.stages.reliability.presets import preset_numbers
 from faultscape.stages.snapshot import Snapshot
 from faultscape.stressors.holdout import hold_out
 from faultscape.study.folder import existing, make_folder, put
@@ -66,6 +67,8 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
         models = [ModelNumbers(root, counted[name], len(settings.class_list), units, draws) for name in names]
         withheld = {name: _withheld(settings, words) for name, words in stress.holdouts.items()}
         found = cards.judge(models, conditions, withheld, reference)
+        others, said = preset_numbers(options.preset, found, models, conditions) if options.preset else ({}, [])
+        notes += said
         document: Card = {
             "study": root.resolve().name,
             "truth": truth,
@@ -90,6 +93,8 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
                 "arguments": given_options(options, but=("study", "output", "engine", "workers")),
             },
         }  # fmt: skip
+        if options.preset:
+            document["presets"] = {options.preset: others}
         out = Path(options.output) if options.output else root / "reliability"
         make_folder(out)
         put(

@@ -96,7 +96,7 @@ class ModelNumbers:
 
     def anomalies(self, scorer: str, condition: Condition, images: Sequence[str]) -> ScoreNumbers:
         """Return what a scorer is worth at finding anomalous pixels of some images."""
-        held = [decode_counts(self._codes(scorer)[id_, condition.holdout]) for id_ in images]
+        held = self.groups(scorer, condition, images)
         ranked = self._ranked([of_anomaly(counts) for counts in held], images)
         return ScoreNumbers(
             ranked, len(images), value_at(ranked.at_false), tuple(_by_object(held, ranked)), self._of_pasted(held, images)
@@ -108,9 +108,17 @@ class ModelNumbers:
             return None
         return self._ranked([of_pasted(counts) for counts in held], images)
 
+    def groups(self, scorer: str, condition: Condition, images: Sequence[str]) -> list[GroupedCounts]:
+        """Return the counts of a scorer on some images of a condition."""
+        return [decode_counts(self._codes(scorer)[id_, condition.holdout]) for id_ in images]
+
+    def error_histograms(self, scorer: str, images: Sequence[str]) -> list[SparseHistogram]:
+        """Return the histograms of right and wrong pixels of some images."""
+        return [of_errors(decode_counts(self._codes(scorer)[id_, ""])) for id_ in images]
+
     def errors(self, scorer: str, images: Sequence[str]) -> ScoreNumbers:
         """Return what a scorer is worth at finding wrong pixels of some images."""
-        ranked = self._ranked([of_errors(decode_counts(self._codes(scorer)[id_, ""])) for id_ in images], images)
+        ranked = self._ranked(self.error_histograms(scorer, images), images)
         return ScoreNumbers(ranked, len(images), value_at(ranked.at_false))
 
     def _of(self, images: Sequence[str]) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from faultscape.choices import CardPreset
 from faultscape.stages.given_options import refuse_empty
 
 
@@ -17,6 +18,7 @@ class ReliabilityOptions:
     natural: tuple[str, ...] = ()
     misclassified: tuple[str, ...] = ()
     reference: str | None = None
+    preset: CardPreset | None = None
     output: str | None = None
     resamples: int = 200
     seed: int = 0

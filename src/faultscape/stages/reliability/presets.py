@@ -1,0 +1,123 @@
+"""Presets of evaluation that explain other people's numbers: the BRAVO challenge of 2024, and the released code of S3.
+
+Conventions: ``bravo-2024``: doubt is 1 - max probability; on every labelled set that is not the clean one mIoU, ECE, AUROC, AUPR of right pixels and of wrong ones and FPR95 with *right* pixels as positives, over valid
+pixels; on every set with anomalies AUROC, AUPR and FPR95. ``semantic_hmean`` and ``ood_hmean`` are harmonic means of all of these, of ECE and FPR95 of 1 - them, and ``bravo_index`` is that of both. The challenge samples
+100,000 pixels a frame; here all count. ``s3-code``: void pixels count as known, and areas come from 200 equal thresholds; the network is shown 768 x 768 by ``predict --input-size`` or ``--window``.
+Source: bravo_challenge, eval_script (2024); uncertainty-baselines, robust_segvit (docs/errata.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, get_args
+
+import numpy as np
+from scipy.special import expit
+from scipy.stats import hmean
+
+from faultscape.choices import CardPreset
+from faultscape.metrics.scores.bootstrap import SparseHistogram
+from faultscape.metrics.scores.grouped_counts import with_void
+from faultscape.metrics.scores.histogram import SIZE, VALUES
+from faultscape.metrics.scores.other_curves import KERAS_THRESHOLDS, keras_areas
+from faultscape.metrics.scores.rank_slopes import rank_images
+from faultscape.prediction.keep import doubt_folder
+from faultscape.reporting.measure.document import number
+from faultscape.stages.reliability.card import Judgement
+from faultscape.stages.reliability.conditions import Condition
+from faultscape.stages.reliability.numbers import ModelNumbers
+
+PRESETS = get_args(CardPreset)
+MSP = doubt_folder("msp")
+_LESS_IS_BETTER = ("ece", "fpr95", "ood_fpr95")
+
+
+def preset_numbers(
+    preset: CardPreset, found: Judgement, models: Sequence[ModelNumbers], conditions: Sequence[Condition]
+) -> tuple[dict[str, Any], list[str]]:
+    """Return {model: numbers} of a preset, and what to say of models that it cannot be made of."""
+    lacking = [model.name for model in models if MSP not in model.scorers]
+    notes = [f"--preset {preset} needs --scorer msp, which was not counted of {', '.join(lacking)}"] if lacking else []
+    able = [model for model in models if MSP in model.scorers]
+    made = _bravo if preset == "bravo-2024" else _code_of_s3
+    return {model.name: made(found, model, conditions) for model in able}, notes
+
+
+def _bravo(found: Judgement, model: ModelNumbers, conditions: Sequence[Condition]) -> dict[str, Any]:
+    """Return the numbers of each subset and the three means."""
+    subsets: dict[str, dict[str, float]] = {}
+    for condition in conditions:
+        if condition.kind not in ("natural", "anomaly") or condition.holdout:
+            continue
+        mine: dict[str, float] = {}
+        images = tuple(id_ for id_ in model.counted(condition, MSP) if id_ in set(model.counted(condition)))
+        if images and (miou := found.evidence.get((model.name, "", condition.name, "miou"))) is not None:
+            mine["miou"] = miou.value
+            if (ece := model.ece(images)) is not None:
+                mine["ece"] = ece.value
+            wrong = model.error_histograms(MSP, images)
+            errors, rights = rank_images(wrong), rank_images([_turned(one) for one in wrong])
+            if not errors.undefined:
+                mine |= {"auroc": float(errors.auroc.value), "aupr_success": float(rights.average_precision.value)}
+                mine |= {"aupr_error": float(errors.average_precision.value), "fpr95": float(rights.fpr.value)}
+        for name, metric in (("ood_auroc", "auroc"), ("ood_aupr", "average_precision"), ("ood_fpr95", "fpr95")):
+            if (held := found.evidence.get((model.name, "msp", condition.name, metric))) is not None:
+                mine[name] = held.value
+        if mine:
+            subsets[condition.name] = mine
+    means = {
+        "semantic_hmean": _harmonic(value for of in subsets.values() for value in _good(of, ood=False)),
+        "ood_hmean": _harmonic(value for of in subsets.values() for value in _good(of, ood=True)),
+    }
+    means["bravo_index"] = _harmonic(means.values())
+    return {"subsets": {name: {key: number(value) for key, value in of.items()} for name, of in subsets.items()}} | {
+        name: number(value) for name, value in means.items()
+    }
+
+
+def _good(of: dict[str, float], *, ood: bool) -> list[float]:
+    """Return the numbers of one kind as they count in a mean: large is good."""
+    return [1 - value if name in _LESS_IS_BETTER else value for name, value in of.items() if name.startswith("ood_") == ood]
+
+
+def _harmonic(values: Any) -> float:
+    held = [value for value in values if not math.isnan(value)]
+    return float(hmean(held)) if held and min(held) >= 0 else math.nan
+
+
+def _turned(one: SparseHistogram) -> SparseHistogram:
+    """Return the other question: right pixels are to be found, by the lack of doubt."""
+    return SparseHistogram(SIZE - 1 - one.places[::-1], one.anomalous[::-1], one.known[::-1])
+
+
+def _code_of_s3(found: Judgement, model: ModelNumbers, conditions: Sequence[Condition]) -> dict[str, Any]:
+    """Return AUROC and AUPR of anomalies with void counted as known, exact and of 200 thresholds."""
+    del found
+    out = {}
+    for condition in conditions:
+        images = model.counted(condition, MSP) if condition.with_anomalies else ()
+        histograms = [with_void(counts) for counts in model.groups(MSP, condition, images)]
+        ranked = rank_images(histograms)
+        if images and not ranked.undefined:
+            known, anomalous = np.zeros((2, SIZE), np.int64)
+            for one in histograms:
+                known[one.places] += one.known
+                anomalous[one.places] += one.anomalous
+            keras = keras_areas(_above(known, anomalous))
+            out[condition.name] = {
+                "auroc_void_known": number(ranked.auroc.value), "aupr_void_known": number(ranked.average_precision.value),
+                "auroc_200": number(keras.auroc), "aupr_200": number(keras.average_precision),
+            }  # fmt: skip
+    return out
+
+
+def _above(known: np.ndarray, anomalous: np.ndarray) -> np.ndarray:
+    """Return (2, T) pixels above each of T equal thresholds on 0..1, of counts at every place of the logit of a score."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = np.nan_to_num(expit(VALUES.astype(np.float64)), nan=0.0)
+    edges = np.arange(KERAS_THRESHOLDS) / (KERAS_THRESHOLDS - 1)
+    edges[0], edges[-1] = -1e-7, 1 + 1e-7
+    at = np.searchsorted(np.maximum.accumulate(scores), edges, "right")
+    sums = [np.concatenate([np.cumsum(of[::-1])[::-1], [0]]) for of in (known, anomalous)]
+    return np.stack([of[at] for of in sums])
