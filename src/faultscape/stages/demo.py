@@ -38,14 +38,14 @@ class DrawJob:
 _SHOWN, _BLENDED = (1, 3, 5), 6  # severities, and scenes with objects, on the contact sheet
 
 
-def draw_scenes(folder: Path, number: int, training: int, engine: str) -> None:
-    """Draw the scenes of the demo that are not there yet, and the masks of ``training`` others."""
+def draw_scenes(folder: Path, number: int, training: int, engine: str, *, begin: int = 0) -> None:
+    """Draw so many scenes of the demo, from the one numbered ``begin`` on, that are not there yet, and the masks of ``training`` others."""
     for name in ("images", "truth", "training"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     jobs = [
-        DrawJob(str(folder), first, min(first + 25, total), training=only_mask)
-        for only_mask, total in ((False, number), (True, training))
-        for first in range(0, total, 25)
+        DrawJob(str(folder), first, min(first + 25, end), training=only_mask)
+        for only_mask, start, end in ((False, begin, begin + number), (True, 0, training))
+        for first in range(start, end, 25)
     ]
     for _ in fill.do("faultscape.stages.demo:draw", jobs, type(None), title="draw", items=number + training, engine=engine):
         pass

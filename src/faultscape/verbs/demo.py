@@ -1,7 +1,7 @@
 """demo: the whole line on drawn street scenes and five small networks, in under a minute.
 
 Two questions, two acts, since the images that answer one are no fair sample for the other: duels show where the networks fail; images drawn for all of them, as many again, tell
-who is better.
+who is better. A third act, on scenes of its own, asks what the networks know of their own errors: under noise, blur, weather and unknown objects.
 """
 
 from __future__ import annotations
@@ -12,15 +12,21 @@ import os
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faultscape.arguments import Place, needed_text
 from faultscape.errors import StudyError
 from faultscape.standings import Standings
 
+if TYPE_CHECKING:
+    from faultscape.verbs.reliability import Reliability
+
 TRAINING = 60  # masks from which the usual size of each class is taken
 BANDS = [0.2, 0.4]  # such small networks never reach the paper's .6 on an image they were chosen for
 DRAWN = "drawn"  # the selection of the second act
+CARD_SCENES = 24  # labelled scenes of the third act, in a study of their own
+CARD_FOLDER = "card"
+SCORERS = ["msp", "entropy", "max-logit", "energy"]
 APART = 0.01  # of the mean score: networks that are closer are no matter of right and wrong order
 
 
@@ -35,6 +41,7 @@ class Demonstrated:
     images: int
     seconds: float
     stages: dict[str, float] = field(default_factory=dict)
+    card: Reliability | None = None
 
     @property
     def in_order(self) -> dict[str, tuple[int, int]]:
@@ -70,12 +77,21 @@ class Demonstrated:
                 for pair, gap, is_open in self.near
             ),
             "",
+            *self._card_lines,
             f"reports: {Path(self.study) / 'report.html'} (where they fail)",
             f"         {Path(self.study) / f'report-{DRAWN}.html'} (who is better)   ({self.seconds:.0f} s)",
+            f"         {Path(self.study) / CARD_FOLDER / 'report.html'} (what they know of their errors)",
             f"         {Path(self.study) / 'stress.html'} (what corruptions and unknown objects do to these scenes)",
             f"next:    faultscape status {self.study}",
         ]
         return "\n".join(lines)
+
+    @property
+    def _card_lines(self) -> list[str]:
+        """Return the third act in a few lines: who keeps most under corruption, and whose doubt finds unknown objects."""
+        from faultscape.reporting.reliability.words import act_text
+
+        return [] if self.card is None else [*act_text(self.card.document), ""]
 
     @property
     def near(self) -> list[tuple[tuple[str, str], float, bool]]:
@@ -181,10 +197,35 @@ def demo(study: Place = "demo-study", *, scenes: int = 300, engine: str = "proce
     stage("check", "the scores from all labels, available only because this is a demo")
     for name in (DRAWN, "main"):
         stage("report", report(study, selection=name, bands=BANDS))
+    card = _card(root, engine)
+    stage("reliability", f"the card of {len(card.document['models'])} models under {len(card.document['conditions'])} conditions")
     shown = draw_stress(root / "demo", root / "stress.html", root.resolve().name)
     stage("stress", f"{shown} images of what `faultscape stress` makes of these scenes")
     print()
-    return Demonstrated(study, standings["main"], standings[DRAWN], truth, made.images, time.perf_counter() - start, stages)
+    return Demonstrated(study, standings["main"], standings[DRAWN], truth, made.images, time.perf_counter() - start, stages, card)
+
+
+def _card(root: Path, engine: str) -> Reliability:
+    """Make the card of the networks and an ensemble of three, on scenes of their own, clean, corrupted and with unknown objects."""
+    from faultscape.scenes import street as drawing
+    from faultscape.stages.demo import draw_scenes
+    from faultscape.verbs import stress
+    from faultscape.verbs.collect import collect
+    from faultscape.verbs.label import import_
+    from faultscape.verbs.predict import predict
+    from faultscape.verbs.reliability import reliability
+
+    folder, study = root / "demo" / CARD_FOLDER, str(root / "demo" / CARD_FOLDER / "study")
+    draw_scenes(folder, CARD_SCENES, 0, engine, begin=10_000)
+    collect(study, str(folder / "images"), classes=replace(class_list(drawing.CLASSES), void=(255,)))
+    import_(study, str(folder / "truth"))
+    stress.corrupt(study, corruption=["gaussian_noise", "motion_blur", "fog", "contrast"], severities="1,3,5", engine=engine)
+    stress.blend(study, preset="fishyscapes-v2", engine=engine)
+    models = networks()
+    predict(study, models, scorer=SCORERS, measure=True, engine=engine)
+    ensemble = {"ensemble": "ensemble:fcn,segformer,unet"}
+    predict(study, ensemble, scorer=["msp", "entropy", "mutual-information"], measure=True, engine=engine)
+    return reliability(study, reference="fcn", output=str(root / CARD_FOLDER), engine=engine)
 
 
 def networks() -> dict[str, str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from faultscape.errors import counted
-from faultscape.reporting.reliability.document import Card
-from faultscape.reporting.reliability.tables import views_of
+from faultscape.reporting.reliability.document import CORRUPTED, Card, find_cell
+from faultscape.reporting.reliability.tables import main_scorer, views_of
 
 _WIDEST = 12
 _MOST = 7  # columns that a terminal has room for
@@ -37,3 +37,22 @@ def card_text(path: str, card: Card) -> str:
         f"{path}: report.html, reliability.json, cells.csv and tables ({counted(number, 'condition')}, {counted(len(card['models']), 'model')})"
     )
     return "\n".join(lines)
+
+
+def act_text(card: Card) -> list[str]:
+    """Return what a card says in a few lines: mIoU clean and corrupted of each model, best first, and the AP of its doubt on the first set with anomalies."""
+    clean = next((condition["name"] for condition in card["conditions"] if condition["kind"] == "clean"), "")
+    anomaly = next((condition for condition in card["conditions"] if condition["kind"] == "anomaly"), None)
+    kept = {one["name"]: find_cell(card, one["name"], CORRUPTED, "miou") for one in card["models"]}
+    order = sorted(kept, key=lambda name: -((kept[name] or {}).get("value") or 0.0))
+    head = f"3. What do they know of their errors?  {counted(len(card['conditions']), 'condition')}, clean to unknown objects"
+    lines = [head, f"   {'':<24} {'mIoU':>8} {'corrupted':>10}" + (f" {'AP unknown':>11}" if anomaly else "")]
+    for name in order:
+        cells = [find_cell(card, name, clean, "miou"), kept[name]]
+        if anomaly:
+            cells.append(find_cell(card, name, anomaly["name"], "average_precision", main_scorer(card, name)))
+        texts = ["-" if cell is None or cell["value"] is None else f"{cell['value']:.4f}" for cell in cells]
+        lines.append(f"   {name:<24} {texts[0]:>8} {texts[1]:>10}" + (f" {texts[2]:>11}" if anomaly else ""))
+    if anomaly and anomaly.get("anomalous") is not None:
+        lines.append(f"   {'chance':<24} {'':>8} {'':>10} {anomaly['anomalous']:>11.4f}")
+    return lines
