@@ -15,6 +15,7 @@ from faultscape.corpus.layouts.catalogue import LAYOUTS
 from faultscape.labelling.catalogue import FORMATS
 from faultscape.metrics.catalogue import GROUPS, METRICS
 from faultscape.metrics.definitions import Definitions
+from faultscape.metrics.scorers import SCORERS
 from faultscape.prediction.catalogue import SOURCES
 from faultscape.prediction.keep import KEPT
 from faultscape.ranking.catalogue import RANKINGS
@@ -70,7 +71,13 @@ def source_rows() -> Rows:
 def kept_rows() -> Rows:
     """What predict keeps beside labels."""
     rows = [("`--keep`", "stored as")]
-    return rows + [(", ".join(f"`{word}`" for word in entry.written), entry.form) for entry in KEPT]
+    return rows + [(", ".join(f"`{word}`" for word in entry.written), entry.form) for entry in KEPT if entry.written]
+
+
+def scorer_rows() -> Rows:
+    """How doubt of a pixel is scored."""
+    rows = [("scorer", "title", "formula", "needs", "counted by", "source")]
+    return rows + [(f"`{entry.name}`", entry.title, entry.formula, entry.needs, entry.form, entry.source) for entry in SCORERS]
 
 
 def layout_rows() -> Rows:
@@ -145,6 +152,7 @@ TABLES: Mapping[str, Callable[[], Rows]] = {
     "FORMATS": format_rows,
     "SOURCES": source_rows,
     "KEPT": kept_rows,
+    "SCORERS": scorer_rows,
     "LAYOUTS": layout_rows,
     "TREES": tree_rows,
     "CORRUPTIONS": corruption_rows,

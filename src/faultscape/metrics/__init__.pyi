@@ -64,6 +64,13 @@ from .pixel import iou_of_classes as iou_of_classes
 from .pixel import miou as miou
 from .pixel import mpa as mpa
 from .pixel import pixel_accuracy as pixel_accuracy
+from .pixel_facts import PixelFacts as PixelFacts
+from .pixel_facts import facts_of as facts_of
+from .pixel_facts import facts_of_members as facts_of_members
+from .scorers import SCORERS as SCORERS
+from .scorers import Scorer as Scorer
+from .scorers import score_pixels as score_pixels
+from .scorers import scorer_named as scorer_named
 from .scores.counts import Detection as Detection
 from .scores.counts import best_f1 as best_f1
 from .scores.counts import per_image as per_image

@@ -14,6 +14,7 @@ from types import ModuleType
 
 import numpy as np
 
+from faultscape.errors import MetricError
 from faultscape.maps.winners import between, enlarged, finite
 
 _AT_ONCE = 1 << 22  # interpolated scores of all members held at a time
@@ -43,7 +44,7 @@ class PixelFacts:
 
 
 def facts_of(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = False) -> PixelFacts:
-    """Return the facts of every pixel at ``size`` (width, height).
+    """Return the facts of every pixel of scores (C, h, w) at ``size`` (width, height). Errors: none.
 
     >>> facts = facts_of(np.log(np.array([[[0.7]], [[0.2]], [[0.1]]], np.float32)), (1, 1))
     >>> [round(float(values[0, 0]), 4) for values in (facts.winner, facts.others, facts.entropy)]
@@ -63,7 +64,9 @@ def facts_of(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = Fals
 def facts_of_members(
     members: Sequence[np.ndarray], size: tuple[int, int], *, marginal: Sequence[bool] | bool = False
 ) -> PixelFacts:
-    """Return the facts of the mean of several members' probabilities, of their scores (C, h, w) of the same classes, at ``size`` (width, height).
+    """Return the facts of the mean of several members' probabilities, of their scores (C, h, w) of the same classes, at ``size`` (width, height), S4 eq. 1 and 2.
+
+    Errors: MetricError for no member, or members of unequal numbers of classes.
 
     >>> sure = np.log(np.array([[[0.9]], [[0.1]]], np.float32))
     >>> facts = facts_of_members([sure, sure[::-1]], (1, 1))
@@ -72,6 +75,8 @@ def facts_of_members(
     """
     kinds = [bool(marginal)] * len(members) if isinstance(marginal, bool) else list(marginal)
     held = [finite(scores) for scores in members]
+    if len({len(scores) for scores in held}) != 1:
+        raise MetricError(f"members have {', '.join(str(len(scores)) for scores in held) or 'no'} classes; expected one number of all")
     classes, kernels = len(held[0]), _kernels()
     out = np.empty((6, size[1], size[0]), np.float32)
     labels = np.empty((size[1], size[0]), np.uint8 if classes <= 256 else np.uint16)
