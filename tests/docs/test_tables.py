@@ -10,6 +10,7 @@ import pytest
 from faultscape.corpus.layouts.catalogue import LAYOUTS
 from faultscape.labelling.catalogue import FORMATS
 from faultscape.metrics.catalogue import METRICS
+from faultscape.metrics.scorers import SCORERS
 from faultscape.prediction.catalogue import SOURCES
 from faultscape.prediction.keep import KEPT
 from faultscape.ranking.catalogue import RANKINGS
@@ -40,7 +41,8 @@ def test_every_table_of_a_page_is_what_the_catalogues_say(path: Path) -> None:
         ("RANKINGS", RANKINGS),
         ("FORMATS", FORMATS),
         ("SOURCES", SOURCES),
-        ("KEPT", KEPT),
+        ("KEPT", [entry for entry in KEPT if entry.written]),
+        ("SCORERS", SCORERS),
         ("LAYOUTS", LAYOUTS),
         ("CORRUPTIONS", CORRUPTIONS),
         ("PRESETS", PRESETS),

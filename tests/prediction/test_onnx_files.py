@@ -12,7 +12,7 @@ import made
 from faultscape.errors import ModelError
 from faultscape.maps import runs
 from faultscape.prediction import catalogue
-from faultscape.prediction.sources import onnx_files
+from faultscape.prediction.network_files import onnx_files
 from faultscape.study.tables import label_maps
 from refusals import refused
 

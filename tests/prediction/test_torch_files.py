@@ -17,7 +17,7 @@ import pytest
 from faultscape.errors import ModelError, OptionError
 from faultscape.maps import winners
 from faultscape.prediction import catalogue
-from faultscape.prediction.sources import exported_files
+from faultscape.prediction.network_files import exported_files
 from refusals import refused
 
 NAMES = ["sky", "road", "car", "person", "tree"]

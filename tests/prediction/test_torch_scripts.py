@@ -12,7 +12,7 @@ import pytest
 
 from faultscape.errors import ModelError
 from faultscape.prediction import catalogue
-from faultscape.prediction.sources import scripted_files
+from faultscape.prediction.network_files import scripted_files
 from refusals import refused
 
 

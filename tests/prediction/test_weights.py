@@ -14,7 +14,7 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.maps import runs
-from faultscape.prediction.sources import weights
+from faultscape.prediction.network_files import weights
 from faultscape.prediction.sources.torch_network import of_module
 from faultscape.study.tables import label_maps
 

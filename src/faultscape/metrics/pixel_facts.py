@@ -76,7 +76,9 @@ def facts_of_members(
     kinds = [bool(marginal)] * len(members) if isinstance(marginal, bool) else list(marginal)
     held = [finite(scores) for scores in members]
     if len({len(scores) for scores in held}) != 1:
-        raise MetricError(f"members have {', '.join(str(len(scores)) for scores in held) or 'no'} classes; expected one number of all")
+        raise MetricError(
+            f"members have {', '.join(str(len(scores)) for scores in held) or 'no'} classes; expected one number of all"
+        )
     classes, kernels = len(held[0]), _kernels()
     out = np.empty((6, size[1], size[0]), np.float32)
     labels = np.empty((size[1], size[0]), np.uint8 if classes <= 256 else np.uint16)

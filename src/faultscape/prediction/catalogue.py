@@ -17,8 +17,9 @@ from typing import Any, Literal, cast
 from faultscape.errors import ModelError, StudyError, article
 from faultscape.prediction import networks
 from faultscape.prediction.inference import Inference
+from faultscape.prediction.network_files import onnx_files
 from faultscape.prediction.source import Opening, OpenModel, Source
-from faultscape.prediction.sources import ensembles, folder, functions, hub, onnx_files, own, programs, table_answers, tables
+from faultscape.prediction.sources import ensembles, folder, functions, hub, own, programs, table_answers, tables
 from faultscape.prediction.sources.network import Network
 from faultscape.prediction.stamps import digest_of_place
 from faultscape.study.settings import CLASSIFICATION, ModelOptions, Settings

@@ -21,7 +21,7 @@ from faultscape.metrics.scorers import rounded, scorer_named
 from faultscape.metrics.scores.grouped_counts import count_groups, encode_counts, group_pixels
 from faultscape.metrics.scores.inputs import VOID
 from faultscape.prediction.keep import OTHERS, doubt_folder
-from faultscape.stages.judging import Judge, View, find_judged, made_from
+from faultscape.stages.image_truths import Judge, View, find_judged, made_from
 from faultscape.stages.stored_maps import StoredMaps
 from faultscape.study.parts import Part, key_of, read_manifest, there, write_manifest
 from faultscape.study.settings import Settings

@@ -19,8 +19,8 @@ from faultscape.errors import ModelError, closest, counted, library_text
 from faultscape.prediction import bounds
 from faultscape.prediction.classifiers import as_pixel
 from faultscape.prediction.inputs import inputs_of
+from faultscape.prediction.network_files.onnx_files import weights_beside
 from faultscape.prediction.sources.network import Answer, Size
-from faultscape.prediction.sources.onnx_files import weights_beside
 from faultscape.study.settings import CLASSIFICATION, ModelOptions
 
 BATCH, THREADS = 8, 1

@@ -23,7 +23,7 @@ from faultscape.library_warnings import without_warnings
 from faultscape.prediction.classifiers import as_pixel
 from faultscape.prediction.devices import precision_of
 from faultscape.prediction.inputs import KEYS, inputs_of, size_of
-from faultscape.prediction.sources import exported_files, scripted_files, weights
+from faultscape.prediction.network_files import exported_files, scripted_files, weights
 from faultscape.prediction.sources.network import Answer, Size
 from faultscape.study.settings import CLASSIFICATION, ModelOptions
 

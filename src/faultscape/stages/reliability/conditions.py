@@ -13,7 +13,7 @@ from typing import Literal
 
 from faultscape.corpus.mixtures import mixture
 from faultscape.errors import OptionError, StudyError, closest
-from faultscape.stages.judging import Judged
+from faultscape.stages.image_truths import Judged
 from faultscape.stages.made_sets import refuse_unfinished
 from faultscape.stressors.catalogue import entry
 from faultscape.study.tables.corpus import Image

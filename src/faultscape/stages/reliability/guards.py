@@ -24,7 +24,7 @@ from faultscape.metrics.scores.rank_slopes import rank_images
 from faultscape.reporting.measure.document import number
 from faultscape.reporting.reliability.document import CardGuard
 from faultscape.stages.fill import CHANGES_NOTHING, fill
-from faultscape.stages.judging import Judge, Judged, made_from
+from faultscape.stages.image_truths import Judge, Judged, find_judged, made_from
 from faultscape.stages.reliability.card import Judgement, interval_of
 from faultscape.stages.reliability.conditions import Condition, Units
 from faultscape.stages.worker_calls import task
@@ -103,8 +103,6 @@ def fill_cheat(
 @task(CheatJob)
 def count_cheat(job: CheatJob, tick: Callable[[int], None]) -> CheatPart:
     """Count |image - base| of the images of one shard; one that cannot be made now is left out."""
-    from faultscape.stages.judging import find_judged
-
     root = Path(job.study)
     settings, every = read_settings(root), {image.id: image for image in read_corpus(root)}
     judge = Judge(root, settings, find_judged(root, every, job.truth), {})

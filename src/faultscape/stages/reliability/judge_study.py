@@ -22,7 +22,7 @@ from faultscape.reporting.reliability.tables import write_tables
 from faultscape.stages import evidence
 from faultscape.stages.artefacts.reliability import made_from_now
 from faultscape.stages.given_options import given_options
-from faultscape.stages.judging import find_judged
+from faultscape.stages.image_truths import find_judged
 from faultscape.stages.reliability import card as cards
 from faultscape.stages.reliability.conditions import Condition, find_conditions, units_of_images
 from faultscape.stages.reliability.counts import ModelCounts, fill_counts, line_that_counts

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from faultscape.errors import ModelError
-from faultscape.prediction.sources.exported_files import EFFECTS, NAMESPACES
+from faultscape.prediction.network_files.exported_files import EFFECTS, NAMESPACES
 
 _TOKEN = re.compile(r'[ \n]+|("(?:[^"\\\n]|\\[^\n])*"|\w+|[!$%&()*+,\-./:;<=>?@\[\]^`{|}~])', re.ASCII)
 _CLASSES = ("profiler", "quantized", "rnn")  # of torch's own in C++, those that ordinary networks hold

@@ -1,0 +1,1 @@
+"""Files that hold networks, looked at before anything in them is run."""
