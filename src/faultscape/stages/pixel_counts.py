@@ -253,7 +253,7 @@ class CountParts:
 
     def counts_key(self, shard: int, counting: Counting) -> str:
         """Return a key of what counts of a shard follow from besides the model."""
-        return key_of(METHOD, self._labels_of(shard), self._holdouts, counting.truth, sorted(counting.scorers.items()))
+        return key_of(METHOD, self._labels_of(shard), self._holdouts_of(shard), counting.truth, sorted(counting.scorers.items()))
 
     def enter(self, name: str, made: Iterable[tuple[int, str, Counting, CountedPart]]) -> None:
         """Make parts of (shard, what stands for its maps, what was counted) count, with one put a kind."""
@@ -281,7 +281,12 @@ class CountParts:
             parents = [maps[part_name(number)].sha256 for number in sorted(self.parents(shard)) if part_name(number) in maps]
             return key_of(about, parents)
         word, *rounding = counting.scorers[kind]
-        return key_of(about, kind, word if ".py:" not in word else "", rounding, self._holdouts)
+        return key_of(about, kind, word if ".py:" not in word else "", rounding, self._holdouts_of(shard))
+
+    def _holdouts_of(self, shard: int) -> dict[str, list[str]]:
+        """Return the holdouts that images of a shard are judged under: those that were collected."""
+        collected = any(not image.parent for image in self._by_shard.get(shard, ()))
+        return {name: list(words) for name, words in self._holdouts.items()} if collected else {}
 
     def _labels_of(self, shard: int) -> str:
         """Return a digest of the labels of a shard's images."""

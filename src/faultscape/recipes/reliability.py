@@ -1,0 +1,54 @@
+"""S3, "Reliability benchmarks for image segmentation", top to bottom: two sets in distribution, three shifts, three tasks, in lines of verbs.
+
+Conventions: DATA is Cityscapes or ADE20K as its site hands it out, models are {name: source} of networks. `cityscapes` makes the columns of Table 2, `ade20k` those of Table 3; the heads that the rows
+compare come with the next versions. The paper's text and its released code differ: which corruptions, which classes are held out, how void counts; both are presets here (docs/errata.md).
+Run as ``python -m faultscape.recipes.reliability STUDY cityscapes|ade20k DATA NAME=SOURCE ...``.
+Source: Buchanan et al. 2022 (S3), Tables 1 to 3.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import faultscape as fs
+from faultscape.verbs.reliability import Reliability
+
+SCORER = "msp"  # section 2, Evaluation Metrics: 1 - the maximum softmax probability
+
+
+def cityscapes(study: str, data: str, models: dict[str, str], *, objects: str | None = None) -> Reliability:
+    """Make Table 2: Cityscapes val, Cityscapes-C, and objects that no class knows blended into val (the paper took the 30 public frames of FS Static)."""
+    fs.collect(study, data, classes="cityscapes", role="test", known=fs.KnownData(layout="cityscapes", split="val"))
+    corrupted(study)
+    fs.stress.blend(study, preset="fishyscapes-v2", objects=objects)  # Table 1: open set recognition
+    return judged(study, models)
+
+
+def ade20k(study: str, data: str, models: dict[str, str], *, classes: str = "s3-paper") -> Reliability:
+    """Make Table 3: ADE20k-InD and its corruptions, with three classes held out (ADE20k-Open)."""
+    fs.collect(study, data, classes="ade20k", role="test", known=fs.KnownData(layout="ade20k", split="validation"))
+    corrupted(study)
+    fs.stress.holdout(study, preset=classes)
+    return judged(study, models)
+
+
+def corrupted(study: str) -> None:
+    """Make the corrupted sets: the paper does not name the corruptions; its data builder has four, its configurations one."""
+    fs.stress.corrupt(study, preset="s3-data")
+
+
+def judged(study: str, models: dict[str, str]) -> Reliability:
+    """Count what each model says of every set, and write the card; its table-s3 has the paper's columns."""
+    fs.predict(study, models, scorer=[SCORER], measure=True)
+    return fs.reliability(study, preset="s3-code")
+
+
+def main(words: list[str]) -> None:
+    """Run what the words of a command line ask for."""
+    study, which, data, *named = words
+    models = dict(word.split("=", 1) for word in named)
+    print({"cityscapes": cityscapes, "ade20k": ade20k}[which](study, data, models))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

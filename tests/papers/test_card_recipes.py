@@ -1,0 +1,103 @@
+"""S3 and S4 top to bottom, by their recipes, on a made Cityscapes tree: drawn streets with label ids."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+import faultscape as fs
+from faultscape.classes.class_lists import resolve
+from faultscape.recipes import fishyscapes, reliability
+from faultscape.reporting.reliability.document import find_cell
+from faultscape.scenes import street
+from made_blends import few_objects
+from networks_of_tests import colour_network
+
+LABEL_IDS = {
+    "sky": 23,
+    "building": 11,
+    "road": 7,
+    "pavement": 8,
+    "vegetation": 21,
+    "car": 26,
+    "truck": 27,
+    "person": 24,
+    "cyclist": 25,
+    "sign": 20,
+}
+few = pytest.fixture(scope="module", autouse=True)(few_objects)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("data")
+    ids = np.zeros(256, np.uint8)
+    for id_, name, _ in street.CLASSES:
+        ids[id_] = LABEL_IDS.get(name, 0)
+    for k in range(4):
+        scene, place = street.corpus_scene(k), f"frankfurt_000000_00000{k}"
+        for folder, pixels in (("leftImg8bit", cv2.cvtColor(scene.image, cv2.COLOR_RGB2BGR)), ("gtFine", ids[scene.truth])):
+            end = "leftImg8bit" if folder == "leftImg8bit" else "gtFine_labelIds"
+            path = root / "cityscapes" / folder / "val" / "frankfurt" / f"{place}_{end}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            assert cv2.imwrite(str(path), pixels)
+    for name, seed in (("one", 1), ("two", 2)):
+        colour_network(
+            root / f"{name}.onnx", np.random.default_rng(seed).normal(size=(len(resolve("cityscapes")), 3)).astype(np.float32) * 3
+        )
+    return root
+
+
+def models(root: Path) -> dict[str, str]:
+    return {name: str(root / f"{name}.onnx") for name in ("one", "two")}
+
+
+def test_table_2_of_s3_has_its_columns(root: Path, tmp_path: Path) -> None:
+    study = str(tmp_path / "study")
+    card = reliability.cityscapes(study, str(root / "cityscapes"), models(root)).document
+    head = (tmp_path / "study" / "reliability" / "table-s3.csv").read_text().splitlines()[0].split(",")
+    assert head[1::3] == [
+        "main mIoU",
+        "main calibration AUC",
+        "corrupted mIoU",
+        "fishyscapes-v2 AUC-ROC",
+        "fishyscapes-v2 AUC-PR",
+    ]
+    assert len([c for c in card["conditions"] if c["kind"] == "corrupted"]) == 20
+    assert set(card["presets"]["s3-code"]["one"]) == {"fishyscapes-v2"}
+    fs.stress.holdout(study, classes="sky,car", as_="three")  # Table 3's open set, on the classes at hand
+    held = fs.reliability(study).document
+    assert find_cell(held, "one", "three", "auroc", "msp") is None  # counted before the holdout was made
+    assert [gap for gap in held["gaps"] if "three" in gap["conditions"]]
+    fs.predict(study, models(root), scorer=["msp"], measure=True)
+    assert find_cell(fs.reliability(study).document, "one", "three", "auroc", "msp") is not None
+
+
+def test_table_1_of_s4_has_every_score_and_edition(root: Path, tmp_path: Path) -> None:
+    study = str(tmp_path / "study")
+    fishyscapes.base(study, str(root / "cityscapes"))
+    objects = tmp_path / "objects"
+    for k in range(4):
+        rgba = np.zeros((48, 48, 4), np.uint8)
+        rgba[4:44, 4:44] = (30, 60 * k, 200, 255)
+        (objects / "kite").mkdir(parents=True, exist_ok=True)
+        assert cv2.imwrite(str(objects / "kite" / f"{k}.png"), rgba)
+    for edition in ("2026-10", "2026-11"):
+        fishyscapes.web(study, str(objects), edition)
+    card = fishyscapes.table_1(study, models(root), ["one", "two"]).document
+    editions = [condition["edition"] for condition in card["conditions"] if condition["kind"] == "anomaly"]
+    assert editions == ["2026-10", "2026-11"]
+    rows = {(cell["model"], cell["scorer"]) for cell in card["cells"] if cell["metric"] == "average_precision"}
+    assert {("one", scorer) for scorer in fishyscapes.SCORERS} | {
+        ("ensemble", "mutual-information"),
+        ("random", "random"),
+    } <= rows
+    chance, drawn = (
+        find_cell(card, model, "fishyscapes-v2-2026-10", "average_precision", "random") for model in ("random", "one")
+    )
+    assert chance is not None
+    assert drawn is not None
+    assert drawn["value"] == pytest.approx(chance["value"], rel=0.1)  # AP of chance is the share of anomalies
