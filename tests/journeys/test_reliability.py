@@ -306,3 +306,43 @@ def test_the_presets_of_others_are_made_of_the_same_counts(corpus: made.Corpus, 
     keras = keras_areas(threshold_counts(score, label))
     assert s3["auroc_200"] == pytest.approx(keras.auroc, abs=2e-3)
     assert s3["aupr_200"] == pytest.approx(keras.average_precision, abs=2e-3)
+
+
+def test_failures_that_doubt_and_disagreement_find_are_counted(corpus: made.Corpus, tmp_path: Path) -> None:
+    many = made.corpus(tmp_path / "many", images=20, models=2)
+    study = str(made.collected(many, tmp_path / "study", shard_size=8))
+    fs.label.import_(study, str(many.truth))
+    fs.predict(study, nets(corpus), scorer=["msp"], engine="local")
+    said = fs.reliability(study, engine="local").document
+    assert {row["finder"] for row in said["finders"]} == {"doubt"}
+    assert f"disagreement finds failures too; `faultscape compare {study}` counts it" in said["notes"]
+    fs.compare(study, engine="local")
+    rows = fs.reliability(study, engine="local").document["finders"]
+    assert {(row["model"], row["finder"]) for row in rows} == {
+        (m, f) for m in ("net", "other") for f in ("doubt", "disagreement")
+    }
+    assert {(row["images"], row["failures"]) for row in rows} == {(20, 2)}
+    assert all(0 <= row["found_tenth"] <= row["found_fifth"] <= 1 and 0 <= row["auroc"] <= 1 for row in rows)
+
+
+def test_counts_go_with_a_model_that_is_renamed_or_removed_and_status_says_that_the_card_is_stale(
+    corpus: made.Corpus, tmp_path: Path
+) -> None:
+    study = stressed(corpus, tmp_path)
+    fs.predict(study, nets(corpus), scorer=["msp"], measure=True, engine="local")
+    before = fs.reliability(study, engine="local").document["cells"]
+    state = {stage: state for stage, state, _ in fs.status(study).stages}
+    assert state["reliability"] == "done"
+    fs.predict(study, rename={"net": "renamed"})
+    assert any(
+        stage == "reliability" and state == "stale" and "models changed" in words
+        for stage, state, words in fs.status(study).stages
+    )
+    after = fs.reliability(study, reference="renamed", engine="local").document
+    assert not after["gaps"]
+    renamed = [cell | {"model": {"net": "renamed"}.get(cell["model"], cell["model"])} for cell in before]
+    key = lambda cell: (cell["model"], cell["scorer"], cell["condition"], cell["metric"])  # noqa: E731
+    assert sorted(renamed, key=key) == sorted(after["cells"], key=key)
+    fs.predict(study, remove=["renamed"])
+    assert [path.name for path in (Path(study) / COUNTS).iterdir()] == ["other"]
+    assert "reliability" in repr(fs.run(study, engine="local"))

@@ -36,6 +36,17 @@ def without(cells: np.ndarray, withheld: np.ndarray | None) -> np.ndarray:
     return out
 
 
+def image_miou(cells: np.ndarray) -> float:
+    """Return the mIoU of one image's confusion matrix (C + 1, C + 1), over the classes that either side has; NaN where all is void.
+
+    >>> image_miou(np.array([[2, 0, 0], [1, 1, 0], [0, 0, 0]])).__round__(4)
+    0.5833
+    """
+    of = without(cells, None)
+    both, union = np.diag(of)[:-1], of.sum(1)[:-1] + of.sum(0)[:-1] - np.diag(of)[:-1]
+    return float((both[union > 0] / union[union > 0]).mean()) if (union > 0).any() else float("nan")
+
+
 def miou_of_cells(cells: np.ndarray, of: np.ndarray, units: int, *, over: Over = "union") -> Ratios:
     """Return the mIoU of confusion matrices (I, C + 1, C + 1), pooled, with its slopes by unit; ``of`` (I,) are the images' units.
 

@@ -110,6 +110,18 @@ class CardGuard(TypedDict, total=False):
     share: float | None
 
 
+class CardFinder(TypedDict, total=False):
+    """How many of a model's failures, the tenth of images on which it is worst, a finder has found after a tenth and a fifth of the labels: ``doubt`` or ``disagreement``."""
+
+    model: str
+    finder: str
+    images: int
+    failures: int
+    found_tenth: float | None
+    found_fifth: float | None
+    auroc: float | None
+
+
 class CardCondition(TypedDict, total=False):
     """A condition: its kind, how many images it has, and of made sets what made them."""
 
@@ -148,6 +160,7 @@ class Card(TypedDict, total=False):
     paired: list[CardDifference]
     gaps: list[CardGap]
     guards: list[CardGuard]
+    finders: list[CardFinder]
     ranking: JsonObject
     presets: JsonObject
     times: list[Any]

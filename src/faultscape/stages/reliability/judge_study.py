@@ -26,6 +26,7 @@ from faultscape.stages.image_truths import find_judged
 from faultscape.stages.reliability import card as cards
 from faultscape.stages.reliability.conditions import Condition, find_conditions, units_of_images
 from faultscape.stages.reliability.counts import ModelCounts, fill_counts, line_that_counts
+from faultscape.stages.reliability.finders import finders
 from faultscape.stages.reliability.guards import fill_cheat, guards
 from faultscape.stages.reliability.numbers import ModelNumbers
 from faultscape.stages.reliability.options import ReliabilityOptions
@@ -69,6 +70,8 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
         found = cards.judge(models, conditions, withheld, reference)
         others, said = preset_numbers(options.preset, found, models, conditions) if options.preset else ({}, [])
         notes += said
+        sooner, said = finders(root, settings, models, conditions, images)
+        notes += said
         document: Card = {
             "study": root.resolve().name,
             "truth": truth,
@@ -80,6 +83,7 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
             "paired": cards.differences(found, units, models, conditions, withheld),
             "gaps": _gaps(options.study, settings, counted, conditions, images),
             "guards": guards(root, found, units, conditions, images),
+            "finders": sooner,
             "ranking": cards.ranking_without_labels(found, names, next((c.name for c in conditions if c.kind == "clean"), "")),
             "times": [
                 {"model": times.name, "device": times.device, "frames": times.frames, "model_ms": list(times.model), "whole_ms": list(times.whole)}

@@ -12,11 +12,14 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from scipy.special import expit
 
+from faultscape.errors import LabelMapError, StudyError
 from faultscape.metrics.intervals.evidence import Drawn, Ratios
 from faultscape.metrics.intervals.slopes import Linear
 from faultscape.metrics.intervals.units import Draws
-from faultscape.metrics.robustness import ece_of_bins, miou_of_cells, without
+from faultscape.metrics.robustness import ece_of_bins, image_miou, miou_of_cells, without
+from faultscape.metrics.scorers import scorer_named
 from faultscape.metrics.scores.bootstrap import SparseHistogram
 from faultscape.metrics.scores.grouped_counts import (
     OBJECTS,
@@ -27,6 +30,7 @@ from faultscape.metrics.scores.grouped_counts import (
     of_errors,
     of_pasted,
 )
+from faultscape.metrics.scores.histogram import VALUES
 from faultscape.metrics.scores.rank_slopes import Ranked, average_precision_of, rank_images, recall_above, value_at
 from faultscape.stages.reliability.conditions import Condition, Units
 from faultscape.stages.reliability.counts import ModelCounts
@@ -110,16 +114,43 @@ class ModelNumbers:
 
     def groups(self, scorer: str, condition: Condition, images: Sequence[str]) -> list[GroupedCounts]:
         """Return the counts of a scorer on some images of a condition."""
-        return [decode_counts(self._codes(scorer)[id_, condition.holdout]) for id_ in images]
+        return [self._decoded(scorer, id_, condition.holdout) for id_ in images]
 
     def error_histograms(self, scorer: str, images: Sequence[str]) -> list[SparseHistogram]:
         """Return the histograms of right and wrong pixels of some images."""
-        return [of_errors(decode_counts(self._codes(scorer)[id_, ""])) for id_ in images]
+        return [of_errors(self._decoded(scorer, id_, "")) for id_ in images]
 
     def errors(self, scorer: str, images: Sequence[str]) -> ScoreNumbers:
         """Return what a scorer is worth at finding wrong pixels of some images."""
         ranked = self._ranked(self.error_histograms(scorer, images), images)
         return ScoreNumbers(ranked, len(images), value_at(ranked.at_false))
+
+    def image_miou(self, images: Sequence[str]) -> dict[str, float]:
+        """Return {image: mIoU} of those of some images that have labels and counts."""
+        held = {id_: self._maps[id_].cells for id_ in images if id_ in self._maps}
+        return {id_: image_miou(cells) for id_, cells in held.items() if cells is not None}
+
+    def mean_scores(self, scorer: str, images: Sequence[str]) -> dict[str, float]:
+        """Return {image: mean of a scorer over the pixels that are no void}, of a score with ends as its share of the largest value."""
+        codes, ends = self._codes(scorer), scorer_named(self.scorers[scorer]).most is not None
+        values = expit(VALUES.astype(np.float64)) if ends else VALUES.astype(np.float64)
+        out = {}
+        for id_ in images:
+            if (id_, "") in codes:
+                counts = self._decoded(scorer, id_, "")
+                dense = dense_counts([counts.known, counts.anomalous])
+                at = np.flatnonzero(dense)
+                if len(at):
+                    out[id_] = float((dense[at] * values[at]).sum() / dense.sum())
+        return out
+
+    def _decoded(self, scorer: str, id_: str, holdout: str) -> GroupedCounts:
+        """Return the counts of an image; StudyError where they are damaged."""
+        try:
+            return decode_counts(self._codes(scorer)[id_, holdout])
+        except LabelMapError as error:
+            where = pixel_counts.counts_folder(self._root, self.name, scorer)
+            raise StudyError(f"{where}: {id_}: {error}; delete that folder and run the lines of predict again") from None
 
     def _of(self, images: Sequence[str]) -> np.ndarray:
         return np.array([self._units.of[id_] for id_ in images], np.int64)

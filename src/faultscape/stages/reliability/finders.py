@@ -1,0 +1,91 @@
+"""What finds a model's failures sooner, at so many labels: doubt, disagreement with the other models, or chance: the bridge from the card to a competition.
+
+Conventions: a failure of a model is one of the tenth of the labelled images (at least one) on which its mIoU is lowest. A finder orders images before any is labelled: by mean doubt of the image's pixels (the model's main
+scorer), or by 1 - the mean concordance with the other models' maps (what S0 selects by); equals in the order of the images' bytes. ``found`` is the share of failures among the first tenth and fifth of the images.
+Made sets join where they are of role pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.comparison.concordance import concordances
+from faultscape.errors import StudyError
+from faultscape.metrics.scores.detection import detection
+from faultscape.reporting.measure.document import number
+from faultscape.reporting.reliability.document import CardFinder
+from faultscape.stages.pairs import read_block, read_manifests
+from faultscape.stages.reliability.conditions import Condition
+from faultscape.stages.reliability.numbers import ModelNumbers
+from faultscape.study.settings import Settings
+from faultscape.study.tables.corpus import Image
+
+SHARES = (0.1, 0.2)
+LEAST = 10  # images below which a tenth is no share
+_FAILING = 0.1
+
+
+def finders(
+    root: Path, settings: Settings, models: Sequence[ModelNumbers], conditions: Sequence[Condition], images: Mapping[str, Image]
+) -> tuple[list[CardFinder], list[str]]:
+    """Return how many failures of each model each finder has found after few labels, and what to say where one cannot be asked."""
+    asked = [
+        id_
+        for c in conditions
+        if c.kind in ("clean", "corrupted")
+        for id_ in c.images
+        if c.kind == "clean" or images[id_].role == "pool"
+    ]
+    ids = sorted(set(asked), key=lambda id_: images[id_].key)
+    together = (
+        _disagreement(root, settings, [model.name for model in models], [images[id_] for id_ in ids]) if len(models) > 1 else {}
+    )
+    notes = (
+        []
+        if together or len(models) < 2 or len(ids) < LEAST
+        else [f"disagreement finds failures too; `faultscape compare {root}` counts it"]
+    )
+    out: list[CardFinder] = []
+    for model in models:
+        scorer = next((folder for folder, word in model.scorers.items() if word == "msp"), next(iter(model.scorers), ""))
+        scored, there = model.mean_scores(scorer, ids) if scorer else {}, model.image_miou(ids)
+        known = [id_ for id_ in ids if id_ in there and not np.isnan(there[id_])]
+        if len(known) < LEAST:
+            continue
+        quality = np.array([there[id_] for id_ in known])
+        failing = np.zeros(len(known), bool)
+        failing[np.argsort(quality, kind="stable")[: max(1, round(_FAILING * len(known)))]] = True
+        for finder, scores in (("doubt", scored), ("disagreement", together.get(model.name, {}))):
+            if all(id_ in scores for id_ in known):
+                values = np.array([scores[id_] for id_ in known])
+                first = np.argsort(-values, kind="stable")
+                found = [float(failing[first[: round(share * len(known))]].sum() / failing.sum()) for share in SHARES]
+                out.append({
+                    "model": model.name, "finder": finder, "images": len(known), "failures": int(failing.sum()), "found_tenth": number(found[0]),
+                    "found_fifth": number(found[1]), "auroc": number(detection(values, failing).auroc),
+                })  # fmt: skip
+    return out, notes
+
+
+def _disagreement(root: Path, settings: Settings, names: Sequence[str], images: Sequence[Image]) -> dict[str, dict[str, float]]:
+    """Return {model: {image: 1 - its mean concordance with the other models}}; {} where pairs were not counted."""
+    out: dict[str, dict[str, float]] = {name: {} for name in names}
+    by_shard: dict[int, list[Image]] = {}
+    for image in images:
+        by_shard.setdefault(image.shard, []).append(image)
+    try:
+        held = read_manifests(root, settings)
+        for rows in by_shard.values():
+            pairs = read_block(root, settings, rows, list(names), held=held)
+            values = concordances(pairs, "miou", over="union")
+            for place, name in enumerate(names):
+                others = np.delete(values[place], place, axis=0)  # where one lacks a map, nothing is said
+                out[name] |= {
+                    id_: float(1 - of.mean()) for id_, of in zip(pairs.images, others.T, strict=True) if not np.isnan(of).any()
+                }
+    except StudyError:
+        return {}
+    return out
