@@ -26,13 +26,17 @@ from faultscape.study.array_jobs import Share
 from faultscape.study.parts import key_of
 from faultscape.study.settings import class_settings
 
-_VERSION = 9  # of what a job finds: another number measures all scores anew
+_VERSION = 10  # of what a job finds: another number measures all scores anew
 _OF_SCORES = (
     "fpr_rule",
     "curve",
     "thresholds",
     "rounding",
     "track",
+    "connectivity",
+    "fpr_limit",
+    "alarm",
+    "covered",
     "bins",
     "window",
     "certain",
@@ -105,7 +109,7 @@ def make(
 def scores(out: Path, data: DataSet, definitions: Definitions, reading: Reading, metrics: Sequence[str] = ()) -> Scored:
     """Gather the scores of all models, which were measured before."""
     jobs, kinds, notes = jobs_of(out, data, definitions, reading, metrics)
-    result = Scored(data, definitions, kinds=kinds, notes=notes, metrics=named(list(own_metrics(tuple(metrics)).values())))
+    result = Scored(data, definitions, kinds=kinds, notes=notes, metrics=named(list(own_metrics(metrics).values())))
     for job in jobs:
         for old in model_scores.place(job).parent.glob("scores-*.npz"):
             if old != model_scores.place(job):
