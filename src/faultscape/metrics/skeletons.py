@@ -1,8 +1,8 @@
 """Centreline Dice (clDice) of every class: whether long thin things, such as poles, roads from above, vessels or cracks, are found without a gap, from counts that add up over images.
 
 Conventions: maps (H, W) hold places 0..C-1 and C for void. Pixels void in the truth are void in both maps before anything is made of them. The centreline of a class is
-what Guo and Hall's thinning (1989, algorithm A1, two passes a round) leaves of its pixels: one pixel wide, connected by sides and corners as the class is, never empty where
-it has a pixel; beyond the frame there is no class. Topology precision is the share of the predicted centreline that lies on true pixels of the class, topology sensitivity that
+what Guo and Hall's thinning (1989, algorithm A1, two passes a round) leaves of its pixels: one pixel wide but where lines meet, in as many pieces, connected by sides and
+corners, as the class, none of which vanishes; beyond the frame there is no class. Topology precision is the share of the predicted centreline that lies on true pixels of the class, topology sensitivity that
 of the true centreline on predicted ones, clDice their harmonic mean: 0 where only one map has the class, NaN where neither has. Larger is better.
 Source: Shit et al. 2021 (clDice); Guo and Hall 1989 (Parallel thinning with two-subiteration algorithms).
 """
