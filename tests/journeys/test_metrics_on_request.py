@@ -169,7 +169,7 @@ def test_regions_and_objects_of_anomalies(
         assert entry["value"] == pytest.approx(float(recall_of_quarter(np.asarray(sizes), k)), abs=1e-11)
         assert entry["low"] <= entry["value"] <= entry["high"]
         assert (
-            "0.5 of the pixels lie above a false positive rate of 0.05; connectivity=8; sums over images" in entry["definition"]
+            "0.5 of the pixels at a false positive rate of 0.05; connectivity=8; sums over images" in entry["definition"]
         )
     page = (tmp_path / "out" / "report.html").read_text()
     assert "AUPRO error" in page
@@ -186,7 +186,7 @@ def test_choices_of_regions_and_objects_are_recorded_and_measured_anew(
     assert "no effect" not in capsys.readouterr().out
     of = models_of(tmp_path / "out")["a"]
     assert of["aupro"]["value"] == pytest.approx(fs.metrics.aupro(scores, masks, limit=0.1, connectivity=4), abs=1e-11)
-    assert "0.9 of the pixels lie above a false positive rate of 0.2; connectivity=4" in of["object_recall_small"]["definition"]
+    assert "0.9 of the pixels at a false positive rate of 0.2; connectivity=4" in of["object_recall_small"]["definition"]
     assert of["object_recall_small"]["value"] != first["object_recall_small"]["value"]
     assert of["auroc"] == first["auroc"]
     for option, value in (("fpr_limit", "0"), ("alarm", "1.5"), ("covered", "-1")):

@@ -92,22 +92,22 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "recall_smallest", title="Recall error, smallest", says="1 − recall of the smallest quarter of true regions", group="regions", place=14, better="high", join="pooled",
         needs=MAPS, options=("regions", "connectivity", "void", "pooling"), reads="region_sizes", compute=make.mean(_QUARTERS[0]), per_class=_QUARTERS[0], main=True, on_request=True,
-        definition="share of the smallest quarter of a class's true regions, by size over the data set, that a predicted region meets at IoU > .5; {connected}",
+        definition="share found of the smallest quarter, by size, of a class's true regions in the data set: a predicted region at IoU > .5; {connected}",
     ),
     Metric(
-        "recall_small", title="Recall error, small", says="1 − recall of the second quarter by size of true regions", group="regions", place=15, better="high", join="pooled",
+        "recall_small", title="Recall error, small", says="1 − recall of the second quarter of true regions by size", group="regions", place=15, better="high", join="pooled",
         needs=MAPS, options=("regions", "connectivity", "void", "pooling"), reads="region_sizes", compute=make.mean(_QUARTERS[1]), per_class=_QUARTERS[1], main=True, on_request=True,
-        definition="share of the second quarter by size of a class's true regions, by size over the data set, that a predicted region meets at IoU > .5; {connected}",
+        definition="share found of the second quarter, by size, of a class's true regions in the data set: a predicted region at IoU > .5; {connected}",
     ),
     Metric(
-        "recall_large", title="Recall error, large", says="1 − recall of the third quarter by size of true regions", group="regions", place=16, better="high", join="pooled",
+        "recall_large", title="Recall error, large", says="1 − recall of the third quarter of true regions by size", group="regions", place=16, better="high", join="pooled",
         needs=MAPS, options=("regions", "connectivity", "void", "pooling"), reads="region_sizes", compute=make.mean(_QUARTERS[2]), per_class=_QUARTERS[2], main=True, on_request=True,
-        definition="share of the third quarter by size of a class's true regions, by size over the data set, that a predicted region meets at IoU > .5; {connected}",
+        definition="share found of the third quarter, by size, of a class's true regions in the data set: a predicted region at IoU > .5; {connected}",
     ),
     Metric(
         "recall_largest", title="Recall error, largest", says="1 − recall of the largest quarter of true regions", group="regions", place=17, better="high", join="pooled",
         needs=MAPS, options=("regions", "connectivity", "void", "pooling"), reads="region_sizes", compute=make.mean(_QUARTERS[3]), per_class=_QUARTERS[3], main=True, on_request=True,
-        definition="share of the largest quarter of a class's true regions, by size over the data set, that a predicted region meets at IoU > .5; {connected}",
+        definition="share found of the largest quarter, by size, of a class's true regions in the data set: a predicted region at IoU > .5; {connected}",
     ),
     Metric(
         "rom", title="ROM", says="regions torn apart", group="regions", place=0, better="low", join="cells", short="ROM", needs=MAPS,
@@ -272,22 +272,22 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "object_recall_smallest", title="Object recall error, smallest", says="1 − recall of the smallest quarter of anomalous objects", group="anomaly scores", place=7,
         better="high", join="pooled", needs=ANOMALY, options=("connectivity", "alarm", "covered", "rounding"), reads="object_sizes", compute=make.quarter("object_sizes", 0),
-        definition="share of the smallest quarter, by size over the data set, of which {covered:g} of the pixels lie above a false positive rate of {alarm:g}; connectivity={connectivity}",
+        definition="share found of the smallest quarter, by size, of the data set's anomalous objects: {covered:g} of the pixels at a false positive rate of {alarm:g}; connectivity={connectivity}",
     ),
     Metric(
-        "object_recall_small", title="Object recall error, small", says="1 − recall of the second quarter by size of anomalous objects", group="anomaly scores", place=8,
+        "object_recall_small", title="Object recall error, small", says="1 − recall of the second quarter of anomalous objects by size", group="anomaly scores", place=8,
         better="high", join="pooled", needs=ANOMALY, options=("connectivity", "alarm", "covered", "rounding"), reads="object_sizes", compute=make.quarter("object_sizes", 1),
-        definition="share of the second quarter by size, by size over the data set, of which {covered:g} of the pixels lie above a false positive rate of {alarm:g}; connectivity={connectivity}",
+        definition="share found of the second quarter, by size, of the data set's anomalous objects: {covered:g} of the pixels at a false positive rate of {alarm:g}; connectivity={connectivity}",
     ),
     Metric(
-        "object_recall_large", title="Object recall error, large", says="1 − recall of the third quarter by size of anomalous objects", group="anomaly scores", place=9,
+        "object_recall_large", title="Object recall error, large", says="1 − recall of the third quarter of anomalous objects by size", group="anomaly scores", place=9,
         better="high", join="pooled", needs=ANOMALY, options=("connectivity", "alarm", "covered", "rounding"), reads="object_sizes", compute=make.quarter("object_sizes", 2),
-        definition="share of the third quarter by size, by size over the data set, of which {covered:g} of the pixels lie above a false positive rate of {alarm:g}; connectivity={connectivity}",
+        definition="share found of the third quarter, by size, of the data set's anomalous objects: {covered:g} of the pixels at a false positive rate of {alarm:g}; connectivity={connectivity}",
     ),
     Metric(
         "object_recall_largest", title="Object recall error, largest", says="1 − recall of the largest quarter of anomalous objects", group="anomaly scores", place=10,
         better="high", join="pooled", needs=ANOMALY, options=("connectivity", "alarm", "covered", "rounding"), reads="object_sizes", compute=make.quarter("object_sizes", 3),
-        definition="share of the largest quarter, by size over the data set, of which {covered:g} of the pixels lie above a false positive rate of {alarm:g}; connectivity={connectivity}",
+        definition="share found of the largest quarter, by size, of the data set's anomalous objects: {covered:g} of the pixels at a false positive rate of {alarm:g}; connectivity={connectivity}",
     ),
     Metric(
         "misclassification_ap", title="AP error, incorrect", says="1 − average precision of incorrect pixels", group="confidence", place=1,
