@@ -78,9 +78,10 @@ def test_what_is_counted_of_images_gives_the_same_number(seed: int) -> None:
     held = [bootstrap.SparseHistogram(h.places, h.known, h.anomalous, s) for h, s in zip(held, shares, strict=True)]
     weights = np.array([[1] * len(images), [2] + [1] * (len(images) - 1)])
     for known, anomalous, share in bootstrap.grouped(held, weights, ("known", "anomalous", "shares")):
-        found = computations.overlap_of_groups(Groups(known, anomalous, shares=share), Definitions())
-        for k, of in enumerate([images, [images[0], *images]]):
-            assert found[k] == pytest.approx(drawn(of, 0.3, 8), abs=1e-9)
+        for limit in (0.3, 0.8):
+            found = computations.overlap_of_groups(Groups(known, anomalous, shares=share), Definitions(fpr_limit=limit))
+            for k, of in enumerate([images, [images[0], *images]]):
+                assert found[k] == pytest.approx(drawn(of, limit, 8), abs=1e-9)
 
 
 def test_regions_count_alike_whatever_their_size() -> None:
@@ -122,6 +123,7 @@ def test_the_threshold_of_alarms_is_the_lowest_that_few_known_pixels_reach() -> 
     assert np.isnan(fs.metrics.detection(score, np.ones(100, int)).alarm_threshold)
     tied = np.r_[np.zeros(57), np.ones(3), 1.0]  # three of sixty known pixels share the anomaly's score: .05 to the last bit
     assert fs.metrics.detection(tied, np.arange(61) == 60).alarm_threshold == 1.0
+    assert fs.metrics.detection(tied, np.arange(61) == 60, alarm=0.04).alarm_threshold == np.inf
 
 
 @pytest.mark.parametrize(
