@@ -82,10 +82,9 @@ def recall_of_quarter(sizes: np.ndarray, quarter: int) -> np.ndarray:
 
 
 def _counted(labels: np.ndarray, areas: np.ndarray, found: np.ndarray, classes: int) -> np.ndarray:
-    """Return (C, 32, 2) regions of each label and octave, all and found; labels beyond the classes are none."""
-    mine = labels < classes
-    octave = np.frexp(areas[mine].astype(np.float64))[1] - 1
-    place = (labels[mine].astype(np.int64) * OCTAVES + octave) * 2
+    """Return (C, 32, 2) regions of each label and octave, all and found."""
+    octave = np.frexp(areas.astype(np.float64))[1] - 1
+    place = (labels.astype(np.int64) * OCTAVES + octave) * 2
     counts = np.bincount(place, minlength=classes * OCTAVES * 2)
-    counts += np.bincount(place[found[mine]] + 1, minlength=classes * OCTAVES * 2)
+    counts += np.bincount(place[found] + 1, minlength=classes * OCTAVES * 2)
     return counts.astype(np.int64).reshape(classes, OCTAVES, 2)
