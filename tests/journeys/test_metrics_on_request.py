@@ -168,9 +168,7 @@ def test_regions_and_objects_of_anomalies(
         entry = of[f"object_recall_{quarter}"]
         assert entry["value"] == pytest.approx(float(recall_of_quarter(np.asarray(sizes), k)), abs=1e-11)
         assert entry["low"] <= entry["value"] <= entry["high"]
-        assert (
-            "0.5 of the pixels at a false positive rate of 0.05; connectivity=8; sums over images" in entry["definition"]
-        )
+        assert "0.5 of the pixels at a false positive rate of 0.05; connectivity=8; sums over images" in entry["definition"]
     page = (tmp_path / "out" / "report.html").read_text()
     assert "AUPRO error" in page
     assert "Object recall error, smallest" in page
