@@ -13,7 +13,7 @@ from scipy import ndimage
 
 from faultscape.errors import LabelMapError
 from faultscape.metrics import skeletons
-from faultscape.metrics.kernels import plain_thinning
+from faultscape.metrics.kernels import plain_centrelines
 from faultscape.metrics.skeletons import centrelines, cldice, skeleton_counts, topology_precision, topology_sensitivity
 from refusals import refused
 
@@ -37,7 +37,7 @@ def made(seed: int) -> np.ndarray:
 def test_the_kernel_equals_its_plain_twin(seed: int) -> None:
     label_map = made(seed)
     expected = label_map.copy()
-    plain_thinning.thin(expected, NONE, skeletons.deletable())
+    plain_centrelines.thin(expected, NONE, skeletons.deletable())
     assert (centrelines(label_map, NONE) == expected).all()
     assert (label_map == made(seed)).all()  # what was given stays
 

@@ -32,10 +32,10 @@ def centrelines(labels: np.ndarray, none: int) -> np.ndarray:
         )
     kernels = _kernels()
     if kernels is None:
-        from faultscape.metrics.kernels import plain_thinning
+        from faultscape.metrics.kernels import plain_centrelines
 
         out = labels.copy()
-        plain_thinning.thin(out, none, deletable())
+        plain_centrelines.thin(out, none, deletable())
         return out
     around = np.pad(labels, 1, constant_values=none)
     kernels.thin(around.reshape(-1), around.shape[1], none, deletable())
@@ -118,7 +118,7 @@ def _share(counts: np.ndarray, column: int) -> np.ndarray:
 def _kernels() -> Any:
     """Return the compiled thinning, or None where numba cannot be imported."""
     try:
-        from faultscape.metrics.kernels import thinning as compiled_thinning
+        from faultscape.metrics.kernels import centrelines as compiled_centrelines
     except ImportError:
         return None
-    return compiled_thinning
+    return compiled_centrelines

@@ -3,7 +3,7 @@
 Conventions: a map is flat, with a margin of one pixel of ``none`` on all sides, ``width`` its width with the margin. Neighbours are numbered from the one above on
 clockwise; a neighbour is there if it has the pixel's own label still. A step judges all pixels by the map as it was before it, then takes those away that may go: the two
 kinds of steps take turns. A pixel that stayed in both since its neighbours last changed stays for good, until they change again, so that work is in
-proportion to the pixels of the map, however wide its regions are. The plain twin with equal results is plain_thinning.
+proportion to the pixels of the map, however wide its regions are. The plain twin with equal results is plain_centrelines.
 """
 # ruff: noqa: ANN001, ANN201 - numba infers types from the arguments
 
