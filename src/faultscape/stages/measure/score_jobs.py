@@ -33,15 +33,12 @@ _OF_SCORES = (
     "thresholds",
     "rounding",
     "track",
-    "connectivity",
-    "fpr_limit",
-    "alarm",
-    "covered",
     "bins",
     "window",
     "certain",
     "accurate",
 )  # what changes a model's part
+_OF_ANOMALIES = ("connectivity", "fpr_limit", "alarm", "covered")  # and that of one with anomaly scores
 
 
 def jobs_of(
@@ -58,7 +55,7 @@ def jobs_of(
         if text := model_scores.ties(source, kind):
             notes.append((name, text))
         key = key_of(
-            {name: getattr(definitions, name) for name in _OF_SCORES},
+            {name: getattr(definitions, name) for name in (*_OF_SCORES, *(_OF_ANOMALIES if kind == "anomaly" else ()))},
             written.model_dump(),
             reading.score_scale,
             reading.resize_maps,
