@@ -24,6 +24,7 @@ from refusals import refused_line
 
 CENTRELINES = {"cldice", "topology_precision", "topology_sensitivity"}
 RECALLS = {"recall_smallest", "recall_small", "recall_large", "recall_largest"}
+OBJECTS = [f"object_recall_{quarter}" for quarter in ("smallest", "small", "large", "largest")]
 
 
 def models_of(out: Path) -> dict[str, Any]:
@@ -150,6 +151,17 @@ def scored(tmp_path: Path) -> tuple[list[str], list[np.ndarray], list[np.ndarray
     return [*line, "--output", str(tmp_path / "out")], scores, masks
 
 
+def sizes_of(scores: list[np.ndarray], masks: list[np.ndarray], alarm: float, covered: float, connectivity: Any) -> np.ndarray:
+    """Objects of each octave of sizes, and those that are found, of all images."""
+    label = np.concatenate([mask.ravel() for mask in masks])
+    threshold = fs.metrics.detection(np.concatenate([score.ravel() for score in scores]), label, alarm=alarm).alarm_threshold
+    of = [
+        object_size_counts(score, mask, threshold, covered=covered, connectivity=connectivity)
+        for score, mask in zip(scores, masks, strict=True)
+    ]
+    return np.sum(of, 0)
+
+
 def test_regions_and_objects_of_anomalies(
     scored: tuple[list[str], list[np.ndarray], list[np.ndarray]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -161,14 +173,11 @@ def test_regions_and_objects_of_anomalies(
     assert of["aupro"]["low"] < of["aupro"]["value"] < of["aupro"]["high"]
     assert "rate of 0.3, divided by it" in of["aupro"]["definition"]
     assert "all pixels pooled; the interval from histograms" in of["aupro"]["definition"]
-    label = np.concatenate([mask.ravel() for mask in masks])
-    threshold = fs.metrics.detection(np.concatenate([score.ravel() for score in scores]), label).alarm_threshold
-    sizes = sum(object_size_counts(score, mask, threshold) for score, mask in zip(scores, masks, strict=True))
-    for k, quarter in enumerate(("smallest", "small", "large", "largest")):
-        entry = of[f"object_recall_{quarter}"]
-        assert entry["value"] == pytest.approx(float(recall_of_quarter(np.asarray(sizes), k)), abs=1e-11)
-        assert entry["low"] <= entry["value"] <= entry["high"]
-        assert "0.5 of the pixels at a false positive rate of 0.05; connectivity=8; sums over images" in entry["definition"]
+    sizes = sizes_of(scores, masks, 0.05, 0.5, 8)
+    for k, name in enumerate(OBJECTS):
+        assert of[name]["value"] == pytest.approx(float(recall_of_quarter(sizes, k)), abs=1e-11)
+        assert of[name]["low"] <= of[name]["value"] <= of[name]["high"]
+        assert "0.5 of the pixels at a false positive rate of 0.05; connectivity=8; sums over images" in of[name]["definition"]
     page = (tmp_path / "out" / "report.html").read_text()
     assert "AUPRO error" in page
     assert "Object recall error, smallest" in page
@@ -185,7 +194,12 @@ def test_choices_of_regions_and_objects_are_recorded_and_measured_anew(
     of = models_of(tmp_path / "out")["a"]
     assert of["aupro"]["value"] == pytest.approx(fs.metrics.aupro(scores, masks, limit=0.1, connectivity=4), abs=1e-11)
     assert "0.9 of the pixels at a false positive rate of 0.2; connectivity=4" in of["object_recall_small"]["definition"]
-    assert of["object_recall_small"]["value"] != first["object_recall_small"]["value"]
+    expected, before = (
+        [recall_of_quarter(sizes_of(scores, masks, *choices), k) for k in range(4)] for choices in ((0.2, 0.9, 4), (0.05, 0.5, 8))
+    )
+    for found, numbers in ((of, expected), (first, before)):
+        assert [found[name]["value"] for name in OBJECTS] == pytest.approx(numbers, abs=1e-11)
+    assert expected != before
     assert of["auroc"] == first["auroc"]
     for option, value in (("fpr_limit", "0"), ("alarm", "1.5"), ("covered", "-1")):
         assert f"{option} is above 0 and at most 1; got" in refused_line(*line, f"--{option.replace('_', '-')}", value)
