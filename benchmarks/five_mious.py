@@ -8,6 +8,7 @@ in FAULTSCAPE_DATA: of one of them the number, and of all which is the best and 
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import importlib.metadata
 import importlib.util
@@ -192,7 +193,8 @@ def segmentation_models(maps: Maps, classes: int, *, reduction: str) -> float:
 def ultralytics(maps: Maps, classes: int) -> float:
     """Return what SemanticMetrics of ultralytics says; what it asks of torchvision, its version, has no part in this."""
     of = importlib.metadata.version
-    with mock.patch.object(importlib.metadata, "version", lambda name: "0.0" if name == "torchvision" else of(name)):
+    without = mock.patch.object(importlib.metadata, "version", lambda name: "0.0" if name == "torchvision" else of(name))
+    with without, contextlib.redirect_stdout(sys.stderr):
         from ultralytics.utils.metrics import SemanticMetrics
 
     truth, prediction = tensors(maps)
@@ -262,6 +264,10 @@ def table() -> Iterator[tuple[str, ...]]:
 
 def main() -> None:
     """Print the table in Markdown, with the day and what it was made with."""
+    if installed("torch"):
+        import torch
+
+        torch.set_num_threads(1)
     today = dt.datetime.now(tz=dt.UTC).date()
     print(f"{today}, Python {platform.python_version()}, numpy {np.__version__}, torch {installed('torch')}.\n")
     for k, row in enumerate(table()):
