@@ -189,7 +189,7 @@ def test_choices_of_regions_and_objects_are_recorded_and_measured_anew(
     line, scores, masks = scored
     chosen: dict[str, Any] = {"fpr_limit": 0.3, "connectivity": 8, "alarm": 0.05, "covered": 0.5}
     assert main(line) == 0
-    told = {}
+    plain, told = list(line), {}
     for name, value in (("fpr_limit", 0.1), ("connectivity", 4), ("alarm", 0.2), ("covered", 0.9)):  # one more of them each time
         chosen[name] = value
         line += [f"--{name.replace('_', '-')}", str(value)]
@@ -205,8 +205,8 @@ def test_choices_of_regions_and_objects_are_recorded_and_measured_anew(
     assert len(told) == 4  # each says something else
     assert "0.9 of the pixels at a false positive rate of 0.2; connectivity=4" in of["object_recall_small"]["definition"]
     for option, value in (("fpr_limit", "0"), ("alarm", "1.5"), ("covered", "-1")):
-        assert f"{option} is above 0 and at most 1; got" in refused_line(*line, f"--{option.replace('_', '-')}", value)
-    assert "there are scores alone here" in refused_line(*line, "--metric", "cldice")
+        assert f"{option} is above 0 and at most 1; got" in refused_line(*plain, f"--{option.replace('_', '-')}", value)
+    assert "there are scores alone here" in refused_line(*plain, "--metric", "cldice")
 
 
 def test_options_of_anomalies_say_where_they_have_no_effect(line: list[str], capsys: pytest.CaptureFixture[str]) -> None:
