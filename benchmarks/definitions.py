@@ -16,12 +16,13 @@ import numpy as np
 from run import DATA
 
 from faultscape.maps.regions import Overlaps
-from faultscape.metrics import boundary, pixel
+from faultscape.metrics import boundary, pixel, skeletons
 from faultscape.metrics.image_statistics import confusion
-from faultscape.metrics.overlaps import over_under, partition, region_counts, regions
+from faultscape.metrics.overlaps import over_under, partition, recall_by_size, region_counts, regions
 from faultscape.metrics.overlaps.components import component_counts, component_metrics
 from faultscape.metrics.scores.detection import detection
 from faultscape.metrics.scores.quantile_curve import frame_bins, quantile_curve
+from faultscape.metrics.scores.region_overlap import aupro
 
 C = 11
 ZOO = DATA / "camvid-zoo"
@@ -89,12 +90,14 @@ def region_row(tables: dict[int, list], bridged: list, matrix: np.ndarray) -> Va
     row |= {f"classes {k}": np.float64(v) for k, v in partition.partition_errors(*partition.confusion_table(matrix)).items()}
     row["all pairs"] = np.float64(partition.adapted_rand(*segments, pairs="all"))
     there = matrix.sum(1)[:-1] + matrix.sum(0)[:-1] > 0
+    row["sizes"] = recall_by_size.size_counts(tables[8][0], C)
     row["gce binary"] = mean(np.where(there, partition.gce_cells(partition.binary_cells(matrix[:-1])), np.nan), 0)
     return row
 
 
 def boundary_row(truth: np.ndarray, prediction: np.ndarray) -> Values:
     row = {f"f {t}": boundary.boundary_counts(truth, prediction, C, tolerance=t) for t in (0.0075, 0.003)}
+    row["skeletons"] = skeletons.skeleton_counts(truth, prediction, C)
     return row | {"no frame": boundary.boundary_counts(truth, prediction, C, frame=False)}
 
 
@@ -137,6 +140,10 @@ def region_values(rows: Values) -> Values:
     out["adapted_rand: connected regions, pairs = all"] = rows["all pairs"].mean()
     out |= {f"boundary F: {t:g} of the diagonal": both(boundary.boundary_f(rows[f"f {t}"])) for t in (0.0075, 0.003)}
     out["boundary F: pooled"] = mean(boundary.boundary_f(rows["f 0.0075"].sum(0)), 0)
+    out["clDice: mean over images of the mean over classes (default)"] = both(skeletons.cldice(rows["skeletons"]))
+    out["clDice: pooled"] = mean(skeletons.cldice(rows["skeletons"].sum(0)), 0)
+    for k, quarter in enumerate(("smallest (default)", "second", "third", "largest")):
+        out[f"recall of a quarter: {quarter}"] = mean(recall_by_size.recall_of_quarter(rows["sizes"].sum(0), k), 0)
     for what, key in (("with the frame (default)", "f 0.0075"), ("without the frame", "no frame")):
         out[f"boundary IoU: {what}"] = mean(boundary.boundary_iou(rows[key].sum(0)), 0)
     return out
@@ -292,6 +299,17 @@ def scores_table() -> Iterator[Row]:
         yield "anomaly", kind, "; ".join(f"{k} {v:.4f}" for k, v in all_.items()) + f"; zero {np.mean(score == 0):.3f}"
         means = {k: np.nanmean([e[k] for e in each]) for k in all_}
         yield "anomaly", f"{kind}, mean over frames", "; ".join(f"{k} {v:.4f}" for k, v in means.items())
+    for of, connectivity, limit in (
+        ("default", 8, 0.3),
+        ("connectivity=4", 4, 0.3),
+        ("fpr_limit=0.05", 8, 0.05),
+        ("fpr_limit=1", 8, 1.0),
+    ):
+        yield "anomaly", f"AUPRO, {of}", f"{aupro(planes, masks, connectivity=connectivity, limit=limit):.4f}"
+    each = [aupro(plane, mask) for plane, mask in zip(planes, masks, strict=True)]
+    yield "anomaly", "AUPRO, mean over frames", f"{np.nanmean(each):.4f}"
+    eight = [np.round(255 / (1 + np.exp(-plane))) / 255 for plane in planes]
+    yield "anomaly", "AUPRO, probability in 8 bits", f"{aupro(eight, masks):.4f}"
     probability = 1 / (1 + np.exp(-np.concatenate(logits)))
     yield "anomaly", "200 thresholds on 0..1", f"auroc {two_hundred(probability, truth):.4f}"
     constant = ranks(np.zeros(len(truth)), truth)

@@ -35,7 +35,8 @@ def metric_rows() -> Rows:
     for metric in sorted(METRICS, key=lambda metric: (GROUPS.index(metric.group), metric.place)):
         good = {"high": "large", "low": "small"}[metric.better]
         definition = metric.text(Definitions())
-        rows.append((f"`{metric.name}`", metric.called, good, JOINS[metric.join], definition, metric.source))
+        name = f"`{metric.name}`" + (" with `--metric`" if metric.on_request else "")
+        rows.append((name, metric.called, good, JOINS[metric.join], definition, metric.source))
     return rows
 
 

@@ -150,7 +150,7 @@ def test_what_was_measured_is_not_measured_again(scene: Any, monkeypatch: pytest
     monkeypatch.setattr(scoring, "score_model", lambda job, tick: calls.append(job["name"]) or whole(job, tick))
     assert run(root, "--engine", "local") == first
     assert calls == []
-    run(root, "--engine", "local", "--connectivity", 4, "--pooling", "per_image")  # neither is a choice of what is kept
+    run(root, "--engine", "local", "--match", "dice", "--pooling", "per_image")  # neither is a choice of what is kept
     assert calls == []
     run(root, "--engine", "local", "--fpr-rule", "closest")
     assert calls == ["soft"]

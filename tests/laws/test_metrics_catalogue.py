@@ -22,7 +22,9 @@ from faultscape.metrics.catalogue import GROUPS, METRICS, named
 from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.intervals.evidence import Means
 from faultscape.metrics.metric import Groups, Metric, metric_of_maps, metric_of_scores
-from faultscape.metrics.overlaps import components, regions
+from faultscape.metrics.overlaps import components, recall_by_size, regions
+from faultscape.metrics.scores.detection import detection
+from faultscape.metrics.scores.region_overlap import region_shares
 from faultscape.metrics.summary import Summary, of_images, summarise
 from faultscape.reporting.measure import document
 from faultscape.stages.measure import scores
@@ -48,7 +50,8 @@ def pairs(images: int = 6) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def statistics(of: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, np.ndarray]:
-    rows = [image_statistics.of_maps(truth, prediction, CLASSES, DEFINITIONS)[0] for truth, prediction in of]
+    also = {metric.reads for metric in METRICS if metric.on_request}
+    rows = [image_statistics.of_maps(truth, prediction, CLASSES, DEFINITIONS, also=also)[0] for truth, prediction in of]
     return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
 
 
@@ -97,7 +100,7 @@ def test_images_come_together_as_the_entry_says(metric: Metric) -> None:
 def pixels(kind: str = "noisy", *, positives: bool = True) -> dict[str, Any]:
     """What score metrics read, of one image: anomaly or doubt, the label, and the counts made of both; the best ranking tells apart, the best calibration is sure."""
     rng = np.random.default_rng(2)
-    label = (rng.random((10, 15)) < 0.3 * positives).repeat(2, 0).repeat(2, 1).astype(np.uint8)  # mistakes fill windows
+    label = (rng.random((20, 30)) < 0.3 * positives).repeat(2, 0).repeat(2, 1).astype(np.uint8)  # mistakes fill windows
     noise = rng.random(label.shape)
     score = {"noisy": 0.3 * label + 0.7 * noise, "told apart": 0.6 * label + 0.4 * noise, "sure": label.astype(float)}[kind]
     label[:4] = 255
@@ -115,6 +118,11 @@ def read_of(score: np.ndarray, label: np.ndarray) -> dict[str, Any]:
     read |= calibration.probability_counts(probabilities, truth, valid)
     read["fine"] = calibration.fine_counts(1 - score, right, valid)
     read |= components.component_counts(score, label, 0.5)
+    read["share"] = np.zeros(label.shape)
+    read["share"][label == 1] = region_shares(label == 1)
+    read["share"] = read["share"][valid]
+    found = detection(score, label, alarm=DEFINITIONS.alarm)
+    read["object_sizes"] = recall_by_size.object_size_counts(score, label, found.alarm_threshold)
     return read
 
 
@@ -124,8 +132,16 @@ def test_a_metric_of_scores_obeys_the_law(metric: Metric) -> None:
     best = float(metric.compute(pixels("sure" if metric.group == "calibration" else "told apart"), DEFINITIONS))
     assert 0 < value <= metric.most
     assert best > value if metric.better == "high" else best < value
-    rank = {"average_precision", "auroc", "fpr95", "misclassification_ap", "calibration_auroc", "misclassification_fpr95"}
-    if metric.name in rank:
+    rank = {
+        "average_precision",
+        "auroc",
+        "fpr95",
+        "aupro",
+        "misclassification_ap",
+        "calibration_auroc",
+        "misclassification_fpr95",
+    }
+    if metric.name in rank or metric.reads == "object_sizes":
         assert np.isnan(float(metric.compute(pixels(positives=False), DEFINITIONS)))
 
 
@@ -242,7 +258,9 @@ def test_what_is_streamed_is_what_compute_makes_of_pixels(metric: Metric) -> Non
     assert metric.of_groups is not None
     read = pixels()
     known, anomalous = selective.groups(read["score"], read["label"])
-    drawn = metric.of_groups(Groups(known[None], anomalous[None]), DEFINITIONS)
+    at = np.unique(read["score"], return_inverse=True)[1]
+    shares = np.bincount(at, read["share"])
+    drawn = metric.of_groups(Groups(known[None], anomalous[None], shares=shares[None]), DEFINITIONS)
     assert drawn == pytest.approx(metric.compute(read, DEFINITIONS))
 
 

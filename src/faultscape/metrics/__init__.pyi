@@ -55,6 +55,9 @@ from .overlaps.partition import rand_index as rand_index
 from .overlaps.partition import refinement_errors as refinement_errors
 from .overlaps.partition import variation_of_information as variation_of_information
 from .overlaps.partition import variation_of_information_parts as variation_of_information_parts
+from .overlaps.recall_by_size import object_size_counts as object_size_counts
+from .overlaps.recall_by_size import recall_of_quarter as recall_of_quarter
+from .overlaps.recall_by_size import size_counts as size_counts
 from .overlaps.regions import regions as regions
 from .pixel import accuracy_of_classes as accuracy_of_classes
 from .pixel import dice as dice
@@ -83,6 +86,8 @@ from .scores.histogram import detection_from_histogram as detection_from_histogr
 from .scores.histogram import histogram16 as histogram16
 from .scores.quantile_curve import frame_bins as frame_bins
 from .scores.quantile_curve import quantile_curve as quantile_curve
+from .scores.region_overlap import aupro as aupro
+from .scores.region_overlap import region_shares as region_shares
 from .scores.stream import stream as stream
 from .selective import augrc as augrc
 from .selective import aurc as aurc
@@ -92,4 +97,9 @@ from .selective import p_uncertain_inaccurate as p_uncertain_inaccurate
 from .selective import pavpu as pavpu
 from .selective import risk_coverage as risk_coverage
 from .selective import window_counts as window_counts
+from .skeletons import centrelines as centrelines
+from .skeletons import cldice as cldice
+from .skeletons import skeleton_counts as skeleton_counts
+from .skeletons import topology_precision as topology_precision
+from .skeletons import topology_sensitivity as topology_sensitivity
 from .summary import rom_rum_area as rom_rum_area

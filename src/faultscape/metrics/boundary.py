@@ -41,7 +41,7 @@ def boundary_counts(
     >>> boundary_counts(truth, prediction, 2, tolerance=1, width=1, unit="pixels", frame=False).tolist()
     [[4, 4, 4, 4, 0, 8], [4, 4, 4, 4, 0, 8]]
     """
-    _check(truth, prediction, classes)
+    check_maps(truth, prediction, classes)
     if classes > np.iinfo(np.uint8).max:  # void must have a number of its own
         truth, prediction = truth.astype(np.uint16), prediction.astype(np.uint16)
     diagonal = _diagonal(truth.shape, unit)
@@ -84,7 +84,13 @@ def boundary_iou(counts: np.ndarray) -> np.ndarray:
     return np.divide(both, either, out=np.full(np.shape(either), np.nan), where=either > 0)[()]
 
 
-def _check(truth: np.ndarray, prediction: np.ndarray, classes: int) -> None:
+def check_maps(truth: np.ndarray, prediction: np.ndarray, classes: int) -> None:
+    """Raise LabelMapError for two maps that are not of places 0..C (C = void), or not of one size.
+
+    >>> check_maps(np.zeros((2, 2), np.uint8), np.full((2, 2), 3, np.uint8), 2)
+    Traceback (most recent call last):
+    faultscape.errors.LabelMapError: the prediction holds the label 3; allowed are 0 to 1, and 2 for void
+    """
     for what, label_map in (("truth", truth), ("prediction", prediction)):
         if np.ma.isMaskedArray(label_map):
             raise LabelMapError(

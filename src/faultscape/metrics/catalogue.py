@@ -19,12 +19,12 @@ import math
 from collections.abc import Sequence
 
 from faultscape.errors import MetricError
-from faultscape.metrics import boundary, calibration, pixel, selective
+from faultscape.metrics import boundary, calibration, pixel, selective, skeletons
 from faultscape.metrics import computations as make
 from faultscape.metrics.metric import Metric
 from faultscape.metrics.overlaps import over_under
 
-GROUPS = ("pixels", "regions", "partitions", "boundaries", "anomaly scores", "confidence", "calibration")
+GROUPS = ("pixels", "regions", "partitions", "boundaries", "centrelines", "anomaly scores", "confidence", "calibration")
 CONNECTED, BOUNDARIES, MAPS = frozenset(["connected"]), frozenset(["boundaries"]), frozenset(["connected", "given"])
 ANOMALY, PROBABILITIES = frozenset(["anomaly"]), frozenset(["probabilities"])
 DOUBT, CONFIDENCE = frozenset(["doubt", "confidence", "probabilities"]), frozenset(["confidence", "probabilities"])
@@ -34,6 +34,7 @@ _PQ, _SQ, _RQ = (
     make.sums(of) for of in (over_under.panoptic_quality, over_under.segmentation_quality, over_under.recognition_quality)
 )
 _BAND = make.boundaries(boundary.boundary_iou)
+_QUARTERS = tuple(make.quarter("region_sizes", number) for number in range(4))
 
 # fmt: off
 METRICS: tuple[Metric, ...] = (
@@ -87,6 +88,26 @@ METRICS: tuple[Metric, ...] = (
         needs=BOUNDARIES, options=("band", "pooling"), reads="boundary", compute=make.mean(_BAND), per_class=_BAND,
         source="Cheng et al. 2021", main=True,
         definition="intersection over union of the bands inside the edges, width {band:g} (pixels from 1 on, else of the diagonal)",
+    ),
+    Metric(
+        "recall_smallest", title="Recall error, smallest", says="1 − recall of the smallest quarter of true regions", group="regions", place=14, better="high", join="pooled",
+        needs=MAPS, options=("regions", "connectivity", "void", "pooling"), reads="region_sizes", compute=make.mean(_QUARTERS[0]), per_class=_QUARTERS[0], main=True, on_request=True,
+        definition="share found of the smallest quarter, by size, of a class's true regions in the data set: a predicted region at IoU > .5; {connected}",
+    ),
+    Metric(
+        "recall_small", title="Recall error, small", says="1 − recall of the second quarter of true regions by size", group="regions", place=15, better="high", join="pooled",
+        needs=MAPS, options=("regions", "connectivity", "void", "pooling"), reads="region_sizes", compute=make.mean(_QUARTERS[1]), per_class=_QUARTERS[1], main=True, on_request=True,
+        definition="share found of the second quarter, by size, of a class's true regions in the data set: a predicted region at IoU > .5; {connected}",
+    ),
+    Metric(
+        "recall_large", title="Recall error, large", says="1 − recall of the third quarter of true regions by size", group="regions", place=16, better="high", join="pooled",
+        needs=MAPS, options=("regions", "connectivity", "void", "pooling"), reads="region_sizes", compute=make.mean(_QUARTERS[2]), per_class=_QUARTERS[2], main=True, on_request=True,
+        definition="share found of the third quarter, by size, of a class's true regions in the data set: a predicted region at IoU > .5; {connected}",
+    ),
+    Metric(
+        "recall_largest", title="Recall error, largest", says="1 − recall of the largest quarter of true regions", group="regions", place=17, better="high", join="pooled",
+        needs=MAPS, options=("regions", "connectivity", "void", "pooling"), reads="region_sizes", compute=make.mean(_QUARTERS[3]), per_class=_QUARTERS[3], main=True, on_request=True,
+        definition="share found of the largest quarter, by size, of a class's true regions in the data set: a predicted region at IoU > .5; {connected}",
     ),
     Metric(
         "rom", title="ROM", says="regions torn apart", group="regions", place=0, better="low", join="cells", short="ROM", needs=MAPS,
@@ -152,6 +173,21 @@ METRICS: tuple[Metric, ...] = (
         "boundary_f", title="Boundary F error", says="1 − boundary F-score", group="boundaries", place=0, better="high", join="cells",
         needs=BOUNDARIES, options=("tolerance",), reads="boundary", compute=make.boundaries(boundary.boundary_f), source="Csurka et al. 2013", main=True,
         definition="boundary F-score at a tolerance of {tolerance:g} (pixels from 1 on, else of the diagonal)",
+    ),
+    Metric(
+        "cldice", title="clDice error", says="1 − centreline Dice", group="centrelines", place=0, better="high", join="cells", short="clDice error", column=18,
+        needs=CONNECTED, reads="skeletons", compute=make.skeletons(skeletons.cldice), source="Shit et al. 2021", main=True, on_request=True,
+        definition="harmonic mean of the shares of the predicted centreline on the true class and of the true centreline on the predicted one, thinning by Guo and Hall",
+    ),
+    Metric(
+        "topology_precision", title="Topology precision error", says="1 − share of the predicted centreline on the true class", group="centrelines", place=1, better="high", join="cells",
+        needs=CONNECTED, reads="skeletons", compute=make.skeletons(skeletons.topology_precision), source="Shit et al. 2021", main=True, on_request=True,
+        definition="share of the predicted centreline of a class that lies on its true pixels, thinning by Guo and Hall",
+    ),
+    Metric(
+        "topology_sensitivity", title="Topology sensitivity error", says="1 − share of the true centreline on the predicted class", group="centrelines", place=2, better="high", join="cells",
+        needs=CONNECTED, reads="skeletons", compute=make.skeletons(skeletons.topology_sensitivity), source="Shit et al. 2021", main=True, on_request=True,
+        definition="share of the true centreline of a class that lies on its predicted pixels, thinning by Guo and Hall",
     ),
     Metric(
         "gce", title="GCE", says="global consistency error", group="partitions", place=0, better="low", join="images", short="GCE", needs=MAPS,
@@ -226,6 +262,32 @@ METRICS: tuple[Metric, ...] = (
         short="F1 error", needs=ANOMALY, options=("track", "thresholds", "rounding"), reads="component_tp", compute=make.component("component_f1"),
         source="Chan et al. 2021", main=True, column=14,
         definition="F1 of components, mean over sIoU thresholds .25:.05:.75, SegmentMeIfYouCan; size limits: {track}",
+    ),
+    Metric(
+        "aupro", title="AUPRO error", says="1 − area under per-region overlap", group="anomaly scores", place=6, better="high", join="pooled", short="AUPRO error",
+        needs=ANOMALY, options=("connectivity", "fpr_limit", "rounding"), reads="score", compute=make.overlap, source="Bergmann et al. 2021", streamed="aupro",
+        of_groups=make.overlap_of_groups, main=True, column=17,
+        definition="area under the mean overlap of true regions to a false positive rate of {fpr_limit:g}, divided by it, all thresholds; connectivity={connectivity}",
+    ),
+    Metric(
+        "object_recall_smallest", title="Object recall error, smallest", says="1 − recall of the smallest quarter of anomalous objects", group="anomaly scores", place=7,
+        better="high", join="pooled", needs=ANOMALY, options=("connectivity", "alarm", "covered", "rounding"), reads="object_sizes", compute=make.quarter("object_sizes", 0),
+        definition="share found of the smallest quarter, by size, of the data set's anomalous objects: {covered:g} of the pixels at a false positive rate of {alarm:g}; connectivity={connectivity}",
+    ),
+    Metric(
+        "object_recall_small", title="Object recall error, small", says="1 − recall of the second quarter of anomalous objects by size", group="anomaly scores", place=8,
+        better="high", join="pooled", needs=ANOMALY, options=("connectivity", "alarm", "covered", "rounding"), reads="object_sizes", compute=make.quarter("object_sizes", 1),
+        definition="share found of the second quarter, by size, of the data set's anomalous objects: {covered:g} of the pixels at a false positive rate of {alarm:g}; connectivity={connectivity}",
+    ),
+    Metric(
+        "object_recall_large", title="Object recall error, large", says="1 − recall of the third quarter of anomalous objects by size", group="anomaly scores", place=9,
+        better="high", join="pooled", needs=ANOMALY, options=("connectivity", "alarm", "covered", "rounding"), reads="object_sizes", compute=make.quarter("object_sizes", 2),
+        definition="share found of the third quarter, by size, of the data set's anomalous objects: {covered:g} of the pixels at a false positive rate of {alarm:g}; connectivity={connectivity}",
+    ),
+    Metric(
+        "object_recall_largest", title="Object recall error, largest", says="1 − recall of the largest quarter of anomalous objects", group="anomaly scores", place=10,
+        better="high", join="pooled", needs=ANOMALY, options=("connectivity", "alarm", "covered", "rounding"), reads="object_sizes", compute=make.quarter("object_sizes", 3),
+        definition="share found of the largest quarter, by size, of the data set's anomalous objects: {covered:g} of the pixels at a false positive rate of {alarm:g}; connectivity={connectivity}",
     ),
     Metric(
         "misclassification_ap", title="AP error, incorrect", says="1 − average precision of incorrect pixels", group="confidence", place=1,
@@ -317,6 +379,9 @@ METRICS: tuple[Metric, ...] = (
 )
 # fmt: on
 CONCORDANCES = {metric.name: metric.of_pair for metric in METRICS if metric.of_pair}  # what `select --concordance` takes by name
+
+ON_REQUEST = {metric.name: metric for metric in METRICS if metric.on_request}  # what `measure --metric` takes by name
+ALWAYS = frozenset(metric.name for metric in METRICS) - frozenset(ON_REQUEST)
 
 
 def named(metrics: Sequence[Metric] = ()) -> dict[str, Metric]:

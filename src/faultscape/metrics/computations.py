@@ -12,7 +12,8 @@ import numpy as np
 from faultscape.metrics import calibration, selective
 from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.metric import Compute, Groups, OfGroups, Stats
-from faultscape.metrics.overlaps import components, over_under, regions
+from faultscape.metrics.overlaps import components, over_under, recall_by_size, regions
+from faultscape.metrics.scores import region_overlap
 from faultscape.metrics.scores.detection import detection
 
 
@@ -89,6 +90,33 @@ def windows(of: Callable[[np.ndarray], np.ndarray]) -> Compute:
 def component(name: str) -> Compute:
     """Return how an entry computes one of the metrics of components."""
     return lambda s, _: components.component_metrics(dict(s))[name]
+
+
+def skeletons(of: Callable[[np.ndarray], np.ndarray]) -> Compute:
+    """Return how an entry computes a number of counts along centrelines."""
+    return lambda s, _: of(s["skeletons"])
+
+
+def quarter(statistic: str, number: int) -> Compute:
+    """Return how an entry computes the recall of a quarter of the regions, from how many have each size and are found."""
+    return lambda s, _: recall_by_size.recall_of_quarter(s[statistic], number)
+
+
+def overlap(s: Stats, d: Definitions) -> np.ndarray:
+    """Return the area under per-region overlap, of pixels that know which ``share`` of its region each is."""
+    known = np.sort(s["score"][s["label"] == 0])
+    found = s["label"] == 1
+    above, reach = (len(known) - known.searchsorted(s["score"][found], side) for side in ("right", "left"))
+    area = region_overlap.area_beyond(above, reach, d.fpr_limit * len(known))
+    return region_overlap.mean_over_regions(s["share"][found], area)
+
+
+def overlap_of_groups(groups: Groups, d: Definitions) -> np.ndarray:
+    """Return the area under per-region overlap, of coarse scores."""
+    assert groups.shares is not None
+    reach = np.cumsum(groups.known[:, ::-1], 1)
+    area = region_overlap.area_beyond(reach - groups.known[:, ::-1], reach, d.fpr_limit * reach[:, -1:])
+    return region_overlap.mean_over_regions(groups.shares[:, ::-1], area)
 
 
 def sums(of: Callable[..., np.ndarray]) -> Compute:

@@ -49,6 +49,9 @@ class Definitions:
     )
     rounding: Rounding = ""  # or float32, float16: the type in which anomaly scores are compared; none is the type they come in
     track: Track | Literal[""] = ""  # or anomaly, obstacle: size limits of SegmentMeIfYouCan's components
+    fpr_limit: float = 0.3  # AUPRO: the false positive rate up to which the area is measured
+    alarm: float = 0.05  # anomalous objects are looked for at the lowest score that at most this share of the known pixels reach
+    covered: float = 0.5  # an anomalous object is found where at least this share of its pixels have that score
     tolerance: float = 0.0075  # boundary F-score: pixels from 1 on, below 1 a share of the diagonal
     band: float = 0.02  # boundary IoU: width of the band, likewise
     bins: int = 15  # of ECE and the reliability diagram
@@ -113,6 +116,7 @@ def define(preset: Preset | None = None, **given: Any) -> Definitions:
     for name, fits, wanted in (
         ("bins", 1 <= out.bins <= MOST_BINS, f"are 1 to {MOST_BINS}"), ("window", out.window >= 1, "is 1 or more"),
         ("tolerance", not out.tolerance < 0, "is 0 or more"), ("band", not out.band <= 0, "is above 0"),
+        *((name, 0 < getattr(out, name) <= 1, "is above 0 and at most 1") for name in ("fpr_limit", "alarm", "covered")),
     ):  # fmt: skip
         if not fits:
             raise OptionError(f"{name} {wanted}; got {getattr(out, name)}")

@@ -8,14 +8,14 @@ Source: S0 4.1.3, S1 II and III.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
 from faultscape.maps.regions import Overlaps
-from faultscape.metrics import boundary
+from faultscape.metrics import boundary, skeletons
 from faultscape.metrics.definitions import Definitions
-from faultscape.metrics.overlaps import over_under, partition, region_counts, regions
+from faultscape.metrics.overlaps import over_under, partition, recall_by_size, region_counts, regions
 from faultscape.nouns import Classes
 
 Statistics = dict[str, np.ndarray | np.generic]
@@ -30,8 +30,9 @@ def of_maps(
     *,
     confidence: np.ndarray | None = None,
     boundaries: bool = True,
+    also: Collection[str] = (),
 ) -> tuple[Statistics, np.ndarray]:
-    """Return the statistics of two maps of places 0..C (C = void), and their (C + 1, C + 1) confusion matrix, row = truth.
+    """Return the statistics of two maps of places 0..C (C = void), and their (C + 1, C + 1) confusion matrix, row = truth; ``also`` those that are made on request.
 
     >>> one = np.array([[0, 0, 1, 1]], np.uint8)
     >>> stats, cells = of_maps(one, one, regions.resolve(2), Definitions())
@@ -50,6 +51,10 @@ def of_maps(
     if boundaries:
         widths = [_in_pixels(width, truth.shape) for width in (definitions.tolerance, definitions.band)]
         stats["boundary"] = boundary.boundary_counts(truth, prediction, n, tolerance=widths[0], width=widths[1], unit="pixels")
+    if "skeletons" in also:
+        stats["skeletons"] = skeletons.skeleton_counts(truth, prediction, n)
+    if "region_sizes" in also:
+        stats["region_sizes"] = recall_by_size.size_counts(tables[0], n)
     if confidence is not None:
         stats |= _curve(tables[0], classes, definitions)
     return stats, cells
@@ -62,10 +67,13 @@ def of_regions(
     definitions: Definitions,
     divisor: int | None,
     meanings: tuple[Mapping[str, str] | None, Mapping[str, str] | None] = (None, None),
+    also: Collection[str] = (),
 ) -> Statistics:
     """Return the statistics of two maps of region ids, each a region as it is given (``divisor`` as in `metrics.regions`, ``meanings`` as in `given`)."""
     table = regions.given(truth, prediction, classes, divisor=divisor, void=classes.void, meanings=meanings)
     stats = regions.count([table, table], len(classes), definitions.match) | _segments(table)
+    if "region_sizes" in also:
+        stats["region_sizes"] = recall_by_size.size_counts(table, len(classes))
     return stats | {"gce": stats["gce_regions"], "lce": stats["lce_regions"]}
 
 

@@ -23,16 +23,17 @@ SCORES = frozenset(["anomaly", "doubt", "confidence", "probabilities"])
 _ROUNDING = 1e-9
 Join = Literal["pooled", "cells", "images"]
 Shape = Literal["smooth", "bent", "stepped"]  # what `intervals.evidence.Drawn` says of them
-Streamed = Literal["", "average_precision", "auroc", "fpr95", "correct_ap", "aurc", "augrc"]
+Streamed = Literal["", "average_precision", "auroc", "fpr95", "correct_ap", "aurc", "augrc", "aupro"]
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Pixels of a data set, drawn anew B times, at its K distinct coarse scores, ascending: ``known`` and ``anomalous`` (B, K) of either label, and ``sure`` (K,) the confidence there, if scores are doubt of probabilities."""
+    """Pixels of a data set, drawn anew B times, at its K distinct coarse scores, ascending: ``known`` and ``anomalous`` (B, K) of either label, ``sure`` (K,) the confidence there, if scores are doubt of probabilities, and ``shares`` (B, K) the summed shares of their regions that the anomalous ones are, if regions are made."""
 
     known: np.ndarray
     anomalous: np.ndarray
     sure: np.ndarray | None = None
+    shares: np.ndarray | None = None
 
 
 OfGroups = Callable[[Groups, Definitions], np.ndarray]
@@ -44,6 +45,7 @@ class Metric:
 
     ``needs`` are the kinds of input of which one must be there, ``reads`` the statistic, ``options`` the definitions that change it, which ``definition`` names in
     braces. It lies between 0 and ``most``; one that is ``bounded`` by some scales has no bound under others. ``place`` is its column among its group's.
+    One ``on_request`` is computed only where `--metric` names it, or another that reads the same statistic.
     ``of_pair(both, reference, prediction, over=)`` is the same number of two models' maps, where it is a concordance to select by.
 
     Of metrics of scores: ``streamed`` is the number that it is of those which are made of all pixels without holding them (else ``compute`` gets all of them, or those of one
@@ -78,6 +80,7 @@ class Metric:
     column: int = 0
     headline: int = 0
     neighbours: str = ""
+    on_request: bool = False
 
     @property
     def of_scores(self) -> bool:

@@ -108,7 +108,7 @@ def rom_rum_area(rom: np.ndarray, rum: np.ndarray) -> float:
 
 _REGIONAL = (*region_counts.WHOLE, *region_counts.PARTS, *region_counts.MATCHED, *region_counts.QUALITY, "pq_iou_sum")
 _SUMMED = frozenset(
-    ["both", "truth_pixels", "predicted_pixels", "pq_found", "pq_missed", "pq_invented", "pq_iou_sum", "boundary"]
+    ["both", "truth_pixels", "predicted_pixels", "pq_found", "pq_missed", "pq_invented", "pq_iou_sum", "boundary", "region_sizes"]
 )
 
 
@@ -162,7 +162,7 @@ def _mean(means: Means, per_class: np.ndarray | None, undefined: int, aggregate:
 
 
 def _cells(stats: Stats, definitions: Definitions, groups: Sequence[int], metrics: Sequence[Metric]) -> dict[str, np.ndarray]:
-    held = {name: stats[name] for name in (*_REGIONAL, "boundary") if name in stats}
+    held = {name: stats[name] for name in (*_REGIONAL, "boundary", "skeletons") if name in stats}
     own = {metric.reads: stats[metric.reads] for metric in metrics if metric.count}
     of = [metric for metric in metrics if metric.join == "cells"]
     return {metric.name: _only(metric.compute(held | own, definitions), groups) for metric in of}

@@ -94,7 +94,7 @@ def measure(
     output
         The folder to write to; default: measured, or STUDY/measures.
     metric
-        A metric of your own, file.py:NAME, made with `fs.metrics.metric_of_maps` (of label maps of classes) or `fs.metrics.metric_of_scores` (of anomaly scores, or of doubt). Repeat it for more.
+        A metric that is computed on request alone (cldice, recall_smallest), or one of your own, file.py:NAME, made with `fs.metrics.metric_of_maps` (of label maps of classes) or `fs.metrics.metric_of_scores` (of anomaly scores, or of doubt). Repeat it for more.
     preset
         Definitions that reproduce others, by their name.
     skip

@@ -15,7 +15,8 @@ import numpy as np
 from faultscape.metrics.intervals.units import LEAST, LEVEL, Units
 
 _STEP = 1e-4  # of a weight, for the central difference
-_ROWS = 4096
+_ROWS = 4096  # images at once, fewer where a statistic has many numbers an image
+_NUMBERS = 1 << 22
 Sums = Mapping[str, np.ndarray]
 Pooled = Mapping[str, tuple[np.ndarray, np.ndarray | None]]
 
@@ -54,9 +55,11 @@ def of_sums(rows: Sums, made: Callable[[Sums], Pooled], used: np.ndarray) -> dic
     total = {name: values[used].sum(0).astype(float) for name, values in rows.items()}
     found = made({name: values[None] for name, values in total.items()})
     places = np.flatnonzero(used)
+    widest = max((values[:1].size for values in rows.values()), default=1)
+    step = max(1, min(_ROWS, _NUMBERS // max(widest, 1)))
     parts = []
-    for low in range(0, len(places), _ROWS):
-        mine = {name: _STEP * values[places[low : low + _ROWS]] for name, values in rows.items()}
+    for low in range(0, len(places), step):
+        mine = {name: _STEP * values[places[low : low + step]] for name, values in rows.items()}
         parts.append([made({name: total[name] + sign * mine[name] for name in mine}) for sign in (1, -1)])
     out: dict[str, tuple[Linear, Linear | None]] = {}
     for metric, (value, classes) in found.items():

@@ -15,23 +15,26 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.choices import FprRule
+from faultscape.choices import Connectivity, FprRule
 from faultscape.metrics.doubt import LOGIT_END
 from faultscape.metrics.scores.counts import Detection
-from faultscape.metrics.scores.histogram import SIZE, VALUES, Histogram16, histogram16
+from faultscape.metrics.scores.histogram import KEYS, SIZE, VALUES, Histogram16, histogram16
 from faultscape.metrics.scores.inputs import VOID
+from faultscape.metrics.scores.region_overlap import region_shares
 
 _TOGETHER = 32  # replicates at once
+_PLACES = np.argsort(KEYS).astype(np.uint16)  # of each bit pattern
 _HUGE = 1e300  # arcsinh of more differs by less than a step
 
 
 @dataclass(frozen=True, eq=False)
 class SparseHistogram:
-    """One image: places (K,) in ascending order of score, and the known and anomalous pixels there."""
+    """One image: places (K,) in ascending order of score, the known and anomalous pixels there, and the summed ``shares`` of their regions that the latter are, where regions are made."""
 
     places: np.ndarray
     known: np.ndarray
     anomalous: np.ndarray
+    shares: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,21 @@ def sparse_histogram(
     return SparseHistogram(places, found.known[places], found.anomalous[places])
 
 
+def shares_at(
+    image: SparseHistogram, score: np.ndarray, anomaly: np.ndarray, how: Coarse, connectivity: Connectivity
+) -> np.ndarray:
+    """Return (K,) the summed shares of their regions that the anomalous pixels of an image (H, W) at each place of its histogram are.
+
+    >>> score, truth = np.array([[0.9, 0.1, 0.9, 0.8]]), np.array([[1, 0, 1, 1]])
+    >>> shares_at(sparse_histogram(score, truth, Coarse(True)), score, truth, Coarse(True), 8).tolist()
+    [0.0, 0.5, 1.5]
+    """
+    anomalous = np.asarray(anomaly) == 1
+    bits = (coarse_scores(np.asarray(score)[anomalous], how) + np.float16(0)).view(np.uint16)  # minus zero is zero
+    at = image.places.searchsorted(_PLACES[bits])
+    return np.bincount(at, region_shares(anomalous, connectivity), minlength=len(image.places))
+
+
 def together(images: Sequence[SparseHistogram]) -> Histogram16:
     """Return the histogram of all images."""
     known, anomalous = np.zeros((2, SIZE), np.int64)
@@ -112,20 +130,21 @@ def replicates(
     return np.concatenate([_areas(own[:, ::-1], other[:, ::-1], fpr_rule, recall) for other, own in grouped(images, weights)])
 
 
-def grouped(images: Sequence[SparseHistogram], weights: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield (known, anomalous) pixels (b, K) of some replicates at a time, at every place that occurs, in ascending order of score."""
+def grouped(
+    images: Sequence[SparseHistogram], weights: np.ndarray, columns: Sequence[str] = ("known", "anomalous")
+) -> Iterator[tuple[np.ndarray, ...]]:
+    """Yield (known, anomalous) pixels (b, K), or other ``columns``, of some replicates at a time, at every place that occurs, in ascending order of score."""
     from scipy.sparse import csr_array
 
     ends = np.cumsum([0, *(len(image.places) for image in images)])
-    used, columns = np.unique(np.concatenate([np.zeros(0, np.int64), *(image.places for image in images)]), return_inverse=True)
+    used, at = np.unique(np.concatenate([np.zeros(0, np.int64), *(image.places for image in images)]), return_inverse=True)
     shape = (len(images), len(used))
     tables: list[Any] = [
-        csr_array((np.concatenate([np.zeros(0), *(getattr(i, name) for i in images)]), columns, ends), shape=shape)
-        for name in ("known", "anomalous")
+        csr_array((np.concatenate([np.zeros(0), *(getattr(i, name) for i in images)]), at, ends), shape=shape) for name in columns
     ]
     for low in range(0, len(weights), _TOGETHER):
         rows = weights[low : low + _TOGETHER].T
-        yield (tables[0].T @ rows).T, (tables[1].T @ rows).T
+        yield tuple((table.T @ rows).T for table in tables)
 
 
 def confidence_at(images: Sequence[SparseHistogram], how: Coarse) -> np.ndarray:

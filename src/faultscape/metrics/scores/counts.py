@@ -1,7 +1,8 @@
-"""Average precision, AUROC and the false positive rate at a recall, from exact counts at every score that an anomaly has.
+"""Average precision, AUROC, the false positive rate at a recall and the overlap of regions, from exact counts at every score that an anomaly has.
 
 Conventions: counts come as rows, one a distinct score of the anomalous pixels (positives), scores descending: ``own`` positives with that very score,
-``reach`` negatives with that score or more, ``above`` negatives with more, all int64. Thresholds are "score >= threshold". Pixels with one score are one
+``reach`` negatives with that score or more, ``above`` negatives with more, all int64; where regions are asked for, ``share`` float64 the summed shares of their
+regions that its positives are. Thresholds are "score >= threshold". Pixels with one score are one
 group: no order among ties is assumed. Average precision is the step sum (no trapezoid, no interpolation), AUROC counts ties as half. The numbers do not
 depend on how the rows are cut into blocks: integers are summed exactly, and float64 terms in fixed groups of 4096 rows.
 ``fpr_rule`` "first": at the highest threshold whose recall is at least the one asked for (S3, S4, scikit-learn); "closest": of all thresholds, known pixels' scores
@@ -20,6 +21,7 @@ import numpy as np
 
 from faultscape.choices import FprRule
 from faultscape.errors import OptionError
+from faultscape.metrics.scores.region_overlap import LIMIT, area_beyond, check_limit
 
 FPR_RULES = get_args(FprRule)
 _GROUP = 4096
@@ -29,12 +31,13 @@ _OCTAVE = 32  # ... or another 32nd of an octave, so that the steep beginning is
 
 
 class Rows(NamedTuple):
-    """Counts at distinct scores of positives, scores descending."""
+    """Counts at distinct scores of positives, scores descending; ``share`` is empty where no regions are asked for."""
 
     scores: np.ndarray
     own: np.ndarray
     reach: np.ndarray
     above: np.ndarray
+    share: np.ndarray = np.empty(0)
 
 
 class Curve(NamedTuple):
@@ -53,7 +56,9 @@ class Detection:
     negatives with more: at every distinct score of a positive, or, where ``thinned``, at enough of them to draw the curves.
     ``fpr95`` is at the recall ``recall``; ``share_below`` the mean, over positives, of the share of positives among the pixels
     with their score or less (what AURC needs); ``f1`` the best F1 of all thresholds and ``f1_threshold`` the highest that has it;
-    ``low`` and ``high`` the least and largest score. What has no value is NaN, and ``undefined`` says why.
+    ``low`` and ``high`` the least and largest score. ``aupro`` is the area under per-region overlap, where regions were asked for;
+    ``alarm_threshold`` the lowest score of a positive that at most ``alarm`` of the negatives reach, infinite where all are reached
+    by more. What has no value is NaN, and ``undefined`` says why.
     """
 
     average_precision: float
@@ -74,6 +79,9 @@ class Detection:
     fpr_rule: FprRule = "first"
     thinned: bool = False
     undefined: str = ""
+    aupro: float = math.nan
+    alarm: float = 0.05
+    alarm_threshold: float = math.nan
 
 
 class PerImage(NamedTuple):
@@ -109,6 +117,8 @@ def summarise(
     fpr_rule: FprRule = "first",
     recall: float = 0.95,
     thin: bool = False,
+    fpr_limit: float = LIMIT,
+    alarm: float = 0.05,
 ) -> Detection:
     """Return the metrics of rows that come in blocks, highest scores first; ``span`` is (least, largest) score.
 
@@ -118,8 +128,11 @@ def summarise(
     (0.75, 0.75, 0.6667)
     """
     check_rule(fpr_rule, recall)
+    for name, value in (("fpr_limit", fpr_limit), ("alarm", alarm)):
+        check_limit(name, value)
     before, lost, last_reach, found = 0, 0, 0, False
-    found_above, wrong_below = _Sum(), _Sum()
+    found_above, wrong_below, overlap, shares = _Sum(), _Sum(), _Sum(), _Sum()
+    alarm_threshold = math.inf if negatives else math.nan
     fpr, nearest, f1, f1_threshold = math.nan, math.inf, math.nan, math.nan
     kept: list[Rows] = []
     for rows in (part for block in blocks for part in _cut(block)):
@@ -140,6 +153,11 @@ def summarise(
         k = int(scores_f1.argmax())
         if not scores_f1[k] <= f1:  # the first of equals, and any against NaN
             f1, f1_threshold = float(scores_f1[k]), float(rows.scores[k])
+        if negatives and (quiet := np.count_nonzero(rows.reach / negatives <= alarm)):  # they come first, as reach never falls
+            alarm_threshold = float(rows.scores[quiet - 1])
+        if len(rows.share):
+            shares.add(rows.share)
+            overlap.add(rows.share * area_beyond(rows.above, rows.reach, fpr_limit * negatives))
         keep = _corners(hits, rows, positives, negatives, last_reach) if thin else slice(None)
         kept.append(Rows(rows.scores[keep], hits[keep], rows.reach[keep], rows.above[keep]))
         before, last_reach = int(hits[-1]), int(rows.reach[-1])
@@ -168,6 +186,9 @@ def summarise(
         fpr_rule=fpr_rule,
         thinned=thin,
         undefined=_reason(positives, negatives),
+        aupro=_ratio(overlap.total(), shares.total()),
+        alarm=alarm,
+        alarm_threshold=alarm_threshold,
     )
 
 

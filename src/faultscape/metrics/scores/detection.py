@@ -25,6 +25,7 @@ def detection(
     void: int = VOID,
     fpr_rule: FprRule = "first",
     recall: float = 0.95,
+    alarm: float = 0.05,
     where: str = "",
 ) -> Detection:
     """Return how well ``score`` (any shape, large = anomalous) finds the pixels where ``anomaly`` (0, 1, 255 = void) is 1.
@@ -37,12 +38,13 @@ def detection(
     """
     check_rule(fpr_rule, recall)
     if getattr(score, "dtype", None) == np.float16:
-        return detection_from_histogram(histogram16(score, anomaly, void=void, where=where), fpr_rule=fpr_rule, recall=recall)
+        counted = histogram16(score, anomaly, void=void, where=where)
+        return detection_from_histogram(counted, fpr_rule=fpr_rule, recall=recall, alarm=alarm)
     positives, everything = split(score, anomaly, void, where)
     span = (float(everything[0]), float(everything[-1])) if len(everything) else (np.nan, np.nan)
     rows = rows_of_sorted(positives, everything)
     negatives = len(everything) - len(positives)
-    return summarise([rows], len(positives), negatives, span=span, fpr_rule=fpr_rule, recall=recall)
+    return summarise([rows], len(positives), negatives, span=span, fpr_rule=fpr_rule, recall=recall, alarm=alarm)
 
 
 class Misclassification(NamedTuple):

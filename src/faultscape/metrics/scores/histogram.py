@@ -78,7 +78,9 @@ def histogram16(score: np.ndarray, anomaly: np.ndarray, *, void: int = VOID, whe
     return Histogram16(counts[0], counts[1])
 
 
-def detection_from_histogram(histogram: Histogram16, *, fpr_rule: FprRule = "first", recall: float = 0.95) -> Detection:
+def detection_from_histogram(
+    histogram: Histogram16, *, fpr_rule: FprRule = "first", recall: float = 0.95, alarm: float = 0.05
+) -> Detection:
     """Return the same numbers as ``detection`` of the float16 scores that were counted.
 
     >>> h = histogram16(np.array([0.5, 0.25, 2.0], np.float16), np.array([0, 1, 1]))
@@ -92,9 +94,8 @@ def detection_from_histogram(histogram: Histogram16, *, fpr_rule: FprRule = "fir
     rows = Rows(
         VALUES[places].astype(np.float32), histogram.anomalous[places], reach[places], reach[places] - histogram.known[places]
     )
-    return summarise(
-        [rows], int(histogram.anomalous.sum()), int(histogram.known.sum()), span=span, fpr_rule=fpr_rule, recall=recall
-    )
+    positives, negatives = int(histogram.anomalous.sum()), int(histogram.known.sum())
+    return summarise([rows], positives, negatives, span=span, fpr_rule=fpr_rule, recall=recall, alarm=alarm)
 
 
 def _mirrored(counts: np.ndarray) -> np.ndarray:

@@ -20,10 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.choices import FprRule
+from faultscape.choices import Connectivity, FprRule
 from faultscape.errors import MetricError
 from faultscape.metrics.scores.counts import Detection, Rows, check_rule, summarise
 from faultscape.metrics.scores.inputs import VOID, check_finite, check_mask, exact_floats, flat
+from faultscape.metrics.scores.region_overlap import LIMIT as FPR_LIMIT
+from faultscape.metrics.scores.region_overlap import region_shares
 
 LIMIT = 1 << 23
 _BUFFER = 1 << 24  # values sorted at once
@@ -35,11 +37,20 @@ Chunks = Callable[[], Iterable[Sequence[Any]]]
 
 
 def stream(
-    chunks: Chunks, *, void: int = VOID, fpr_rule: FprRule = "first", recall: float = 0.95, limit: int = LIMIT
+    chunks: Chunks,
+    *,
+    void: int = VOID,
+    fpr_rule: FprRule = "first",
+    recall: float = 0.95,
+    limit: int = LIMIT,
+    connectivity: Connectivity | None = None,
+    fpr_limit: float = FPR_LIMIT,
+    alarm: float = 0.05,
 ) -> Detection:
     """Return what ``detection`` of all chunks' pixels together would, in memory that does not grow with them.
 
-    Bad scores and masks raise MetricError with the name of the chunk.
+    With a ``connectivity`` each chunk is an image, H x W, and ``aupro`` is measured to ``fpr_limit``. Bad scores and masks raise
+    MetricError with the name of the chunk.
 
     >>> parts = [(np.array([0.1, 0.4]), np.array([0, 0])), (np.array([0.35, 0.8, 0.9]), np.array([1, 1, 255]))]
     >>> d = stream(lambda: iter(parts))
@@ -51,15 +62,17 @@ def stream(
         raise MetricError(f"chunks is {type(chunks).__name__}; expected a function that gives a fresh iterator at every call")
     found = _Highest(limit, void)
     span, judged, positives = (np.inf, -np.inf), 0, 0
-    for score, anomaly, where in _flat(chunks, void):
+    for score, anomaly, where, _ in _flat(chunks, void):
         ends, known, anomalous = _first_look(score, anomaly, void, where)
         span = (min(span[0], ends[0]), max(span[1], ends[1]))
         judged, positives = judged + known + anomalous, positives + anomalous
         found.add(score, anomaly)
     found.settle()
     span = span if judged else (np.nan, np.nan)
-    blocks = _ranges(chunks, void, found, judged)
-    return summarise(blocks, positives, judged - positives, span=span, fpr_rule=fpr_rule, recall=recall, thin=True)
+    blocks = _ranges(chunks, void, found, judged, connectivity)
+    return summarise(
+        blocks, positives, judged - positives, span=span, fpr_rule=fpr_rule, recall=recall, thin=True, fpr_limit=fpr_limit, alarm=alarm
+    )  # fmt: skip
 
 
 class _Buffer:
@@ -143,19 +156,21 @@ class _Highest:
             self.cut, self.buffer.low = True, self.values[0]
 
 
-def _ranges(chunks: Chunks, void: int, found: _Highest, judged: int) -> Iterator[Rows]:
+def _ranges(chunks: Chunks, void: int, found: _Highest, judged: int, connectivity: Connectivity | None = None) -> Iterator[Rows]:
     """Yield blocks of rows, scores descending; each pass counts one range of scores and collects the next where there is one."""
     hits = higher = 0
     while len(found.values):
         following = _Highest(found.limit, void, float(found.values[0]), found.kind) if found.cut else None
-        own, up_to, equal = _count(chunks, void, found, following, judged)
+        shares = None if connectivity is None else _Shares(found, connectivity)
+        own, up_to, equal = _count(chunks, void, found, following, judged, shares)
         for high in range(len(found.values), 0, -_ROWS):
             part = slice(max(0, high - _ROWS), high)
             mine = own[part][::-1].astype(np.int64)
             # everything above a score: what lies above the range, and between the marks above
             above = higher + np.cumsum(up_to[part.start + 1 : high + 1][::-1], dtype=np.int64)
             through = hits + np.cumsum(mine)
-            yield Rows(found.values[part][::-1], mine, above + equal[part][::-1] - through, above - (through - mine))
+            share = np.empty(0) if shares is None else shares.sums[part][::-1]
+            yield Rows(found.values[part][::-1], mine, above + equal[part][::-1] - through, above - (through - mine), share)
             hits, higher = int(through[-1]), int(above[-1])
         higher += int(up_to[0])
         if following is None:
@@ -164,10 +179,31 @@ def _ranges(chunks: Chunks, void: int, found: _Highest, judged: int) -> Iterator
         found = following
 
 
+class _Shares:
+    """Sums, at each score of a range, of the shares of their regions that anomalous pixels with that score are."""
+
+    def __init__(self, found: _Highest, connectivity: Connectivity) -> None:
+        self.marks, self.top = found.values, found.top
+        self.connectivity: Connectivity = connectivity
+        self.sums = np.zeros(len(found.values))
+
+    def add(self, score: np.ndarray, anomaly: np.ndarray, shape: tuple[int, ...]) -> None:
+        """Take an image in, flat as its scores are compared."""
+        anomalous = anomaly == 1
+        share, values = region_shares(anomalous.reshape(shape), self.connectivity), score[anomalous]
+        order = np.argsort(values, kind="stable")
+        values, share = values[order], share[order]
+        part = slice(*values.searchsorted(np.array([self.marks[0], self.top], values.dtype)))
+        values, share = values[part], share[part]
+        starts = np.flatnonzero(np.r_[True, values[1:] != values[:-1]]) if len(values) else np.zeros(0, np.int64)
+        if len(starts):
+            self.sums[self.marks.searchsorted(values[starts])] += np.add.reduceat(share, starts)
+
+
 def _count(
-    chunks: Chunks, void: int, found: _Highest, following: _Highest | None, judged: int
+    chunks: Chunks, void: int, found: _Highest, following: _Highest | None, judged: int, shares: _Shares | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return anomalous pixels with each score of ``found``, all pixels up to each from the one before, and all with it; fill ``following``."""
+    """Return anomalous pixels with each score of ``found``, all pixels up to each from the one before, and all with it; fill ``following`` and ``shares``."""
     marks, low = found.values, found.values[0] if found.cut else -np.inf
     kind = np.uint32 if judged < 1 << 32 else np.int64
     own, up_to, equal = np.zeros(len(marks), kind), np.zeros(len(marks) + 1, kind), np.zeros(len(marks), kind)
@@ -175,7 +211,7 @@ def _count(
     everything = _Buffer(only_anomalous=False, void=void, low=low, high=found.top, size=size, kind=found.kind)
     anomalous = _Buffer(only_anomalous=True, void=void, low=low, high=found.top, size=min(size, _BUFFER // 4), kind=found.kind)
     seen = 0
-    for given, anomaly, _ in _flat(chunks, void):
+    for given, anomaly, _, shape in _flat(chunks, void):
         score = given.astype(found.kind, copy=False)
         seen += len(score) - int(np.count_nonzero(anomaly == void))
         for values in everything.fill(score, anomaly):
@@ -184,6 +220,8 @@ def _count(
             _kernels().count_equal(values, marks, own)
         if following is not None:
             following.add(score, anomaly)
+        if shares is not None:
+            shares.add(score, anomaly, shape)
     if seen != judged:
         raise MetricError(f"chunks gave {judged} pixels at first and {seen} later; expected the same at every call")
     _kernels().count_between(everything.empty(), marks, up_to, equal)
@@ -191,13 +229,18 @@ def _count(
     return own, up_to, equal
 
 
-def _flat(chunks: Chunks, void: int) -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
-    """Yield (scores in float32 or float64, mask, name) of each chunk, flat."""
+def _flat(chunks: Chunks, void: int) -> Iterator[tuple[np.ndarray, np.ndarray, str, tuple[int, ...]]]:
+    """Yield (scores in float32 or float64, mask, name, shape) of each chunk, flat."""
     for chunk in chunks():
         given: list[Any] = list(chunk)
         where = str(given[2]) if len(given) > 2 else ""
         score, anomaly = flat(given[0], given[1], where)
-        yield exact_floats(score, anomaly != void if score.dtype.kind in "iu" else None, where), anomaly, where
+        yield (
+            exact_floats(score, anomaly != void if score.dtype.kind in "iu" else None, where),
+            anomaly,
+            where,
+            np.shape(given[1]),
+        )
 
 
 def _first_look(score: np.ndarray, anomaly: np.ndarray, void: int, where: str) -> tuple[tuple[float, float], int, int]:

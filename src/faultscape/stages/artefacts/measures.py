@@ -102,7 +102,7 @@ MEASURES = Artefact(
     name="measures",
     verb="measure",
     inputs=("maps", "labels"),
-    options=("truth", "metric", "preset", "skip", "resamples", "seed", "worst", "anomaly", "confidence", "doubt", "probabilities", "images", "pattern", "ignore", "background", "score_scale", "resize_maps", "regions", "divisor", "connectivity", "void", "absent", "scale", "match", "per", "over", "pooling", "fpr_rule", "curve", "track", "tolerance", "band", "bins", "window", "certain", "accurate", "boundaries"),
+    options=("truth", "metric", "preset", "skip", "resamples", "seed", "worst", "anomaly", "confidence", "doubt", "probabilities", "images", "pattern", "ignore", "background", "score_scale", "resize_maps", "regions", "divisor", "connectivity", "void", "absent", "scale", "match", "per", "over", "pooling", "fpr_rule", "curve", "fpr_limit", "alarm", "covered", "track", "tolerance", "band", "bins", "window", "certain", "accurate", "boundaries"),
     reasons={
         "maps": "images, predictions or classes changed",
         "models": "models were added, renamed or removed",

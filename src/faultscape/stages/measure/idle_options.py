@@ -28,7 +28,7 @@ _NEEDS: dict[str, frozenset[str]] = _OF_DEFINITIONS | {
     "images": _FOLDERS,
     "worst": _MAPS,
     "pattern": _FOLDERS | {"anomaly"},
-    "connectivity": frozenset(["connected"]),
+    "connectivity": frozenset(["connected", "anomaly"]),
     "void": frozenset(["connected"]),
     "no_boundaries": frozenset(["connected"]),
     "divisor": frozenset(["given with classes"]),

@@ -25,7 +25,7 @@ from faultscape.stages.measure.gather import MeasuredSet
 from faultscape.stages.measure.jobs import MeasuredPart
 from faultscape.stages.measure.options import WORST, MeasureOptions
 from faultscape.stages.measure.sets import SCORES, DataSet, SetPart, inputs, shard_jobs
-from faultscape.stages.measure.shard import of_maps, own_metrics
+from faultscape.stages.measure.shard import asked_metrics, of_maps, own_metrics
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.array_jobs import Share, share
 from faultscape.study.folder import make_folder, put
@@ -44,7 +44,8 @@ def measure_models(options: MeasureOptions) -> tuple[str, measure_document.Docum
     """Measure what a line asks for, and return the folder written to and the document of measure.json; of a share what was done of it."""
     definitions, mine = define(options.preset, **options.choices.given), share(options.running.shard)
     options = replace(options, metric=tuple(plug.absolute(word) for word in options.metric))
-    if of_maps(options.metric) and definitions.regions == "given":
+    needs = [metric.needs for _, metric in asked_metrics(options.metric) if not metric.of_scores]
+    if definitions.regions == "given" and any("given" not in of for of in needs):
         raise OptionError("--metric is of maps of classes, and --regions given has maps of region ids; leave one of them out")
     if options.part.given and options.output is None and options.inputs.source is None:
         raise OptionError("--set and --holdout name a part of a study; name the study")
@@ -83,14 +84,14 @@ def _word(value: object) -> str:
 
 
 def _refuse_idle_metrics(words: tuple[str, ...], sets: Sequence[DataSet]) -> None:
-    """OptionError for metrics of one's own of what is not measured here: maps, or a kind of scores."""
+    """OptionError for metrics that were asked for, of what is not measured here: maps, or a kind of scores."""
     sources = [source for data in sets for source in data.models.values()]
-    for metric in own_metrics(words).values():
-        if metric.count and not any(source.has_maps for source in sources):
+    for _, metric in asked_metrics(words):
+        if not metric.of_scores and not any(source.has_maps for source in sources):
             raise OptionError(
                 "--metric is of label maps of classes, and there are scores alone here; give NAME=FOLDER of maps, or leave it out"
             )
-        if not metric.count and not any(kind in metric.needs for source in sources for kind in source.scores):
+        if metric.of_scores and not any(kind in metric.needs for source in sources for kind in source.scores):
             kinds = " or ".join(f"--{kind}" for kind in SCORES if kind in metric.needs)
             raise OptionError(
                 f"--metric {metric.name} is of scores, and there are none here; give {kinds} NAME=FOLDER, or leave it out"

@@ -149,6 +149,12 @@ class Choices:
         first (default: the first threshold with recall of .95) or closest (the lowest of all thresholds closest to it).
     curve
         step (default) or trapezoid: the area under precision and recall.
+    fpr_limit
+        Of AUPRO: the false positive rate up to which the area is measured (default 0.3).
+    alarm
+        Of the recall of anomalous objects by size: the false positive rate at which they are looked for (default 0.05).
+    covered
+        Of the same: the share of an object's pixels from which on it is found (default 0.5).
     track
         anomaly or obstacle: size limits of SegmentMeIfYouCan's component metrics; default none.
     tolerance
@@ -179,6 +185,9 @@ class Choices:
     pooling: Pooling | None = None
     fpr_rule: FprRule | None = None
     curve: Curve | None = None
+    fpr_limit: float | None = None
+    alarm: float | None = None
+    covered: float | None = None
     track: Track | None = None
     tolerance: float | None = None
     band: float | None = None

@@ -26,7 +26,7 @@ from faultscape.study.array_jobs import Share
 from faultscape.study.parts import key_of
 from faultscape.study.settings import class_settings
 
-_VERSION = 9  # of what a job finds: another number measures all scores anew
+_VERSION = 10  # of what a job finds: another number measures all scores anew
 _OF_SCORES = (
     "fpr_rule",
     "curve",
@@ -38,6 +38,7 @@ _OF_SCORES = (
     "certain",
     "accurate",
 )  # what changes a model's part
+_OF_ANOMALIES = ("connectivity", "fpr_limit", "alarm", "covered")  # and that of one with anomaly scores
 
 
 def jobs_of(
@@ -54,7 +55,7 @@ def jobs_of(
         if text := model_scores.ties(source, kind):
             notes.append((name, text))
         key = key_of(
-            {name: getattr(definitions, name) for name in _OF_SCORES},
+            {name: getattr(definitions, name) for name in (*_OF_SCORES, *(_OF_ANOMALIES if kind == "anomaly" else ()))},
             written.model_dump(),
             reading.score_scale,
             reading.resize_maps,
@@ -105,7 +106,7 @@ def make(
 def scores(out: Path, data: DataSet, definitions: Definitions, reading: Reading, metrics: Sequence[str] = ()) -> Scored:
     """Gather the scores of all models, which were measured before."""
     jobs, kinds, notes = jobs_of(out, data, definitions, reading, metrics)
-    result = Scored(data, definitions, kinds=kinds, notes=notes, metrics=named(list(own_metrics(tuple(metrics)).values())))
+    result = Scored(data, definitions, kinds=kinds, notes=notes, metrics=named(list(own_metrics(metrics).values())))
     for job in jobs:
         for old in model_scores.place(job).parent.glob("scores-*.npz"):
             if old != model_scores.place(job):

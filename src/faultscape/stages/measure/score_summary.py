@@ -179,9 +179,10 @@ class Scored:
             return {}
         images = scores.sparse_images(found, len(self.data.ids))
         at = bootstrap.confidence_at(images, bootstrap.Coarse(True, *found["coarse"].tolist())) if sure else None
+        columns = ("known", "anomalous", *(["shares"] if "shares" in found else []))
         parts = [
-            [of(Groups(known, anomalous, at), self.definitions) for metric in metrics if (of := metric.of_groups)]
-            for known, anomalous in bootstrap.grouped(images, draws.weights)
+            [of(Groups(known, anomalous, at, *shares), self.definitions) for metric in metrics if (of := metric.of_groups)]
+            for known, anomalous, *shares in bootstrap.grouped(images, draws.weights, columns)
         ]
         return {metric.name: np.concatenate([part[k] for part in parts]) for k, metric in enumerate(metrics)}
 
@@ -227,7 +228,10 @@ class Scored:
         return out
 
 
-_AGGREGATES = {"component_tp": "sums over images"}  # of what a statistic counts, where it is no pixels
+_AGGREGATES = {
+    "component_tp": "sums over images",
+    "object_sizes": "sums over images",
+}  # of what a statistic counts, where it is no pixels
 
 
 def _points(found: scores.Found, x: str, y: str) -> dict[str, list[float]]:

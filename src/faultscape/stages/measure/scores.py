@@ -26,7 +26,7 @@ from faultscape.metrics.catalogue import named
 from faultscape.metrics.definitions import Definitions
 from faultscape.metrics.doubt import max_probability
 from faultscape.metrics.metric import Metric, value_of_scores
-from faultscape.metrics.overlaps import components
+from faultscape.metrics.overlaps import components, recall_by_size
 from faultscape.metrics.scores import bootstrap, counts, other_curves
 from faultscape.metrics.scores.detection import detection
 from faultscape.metrics.scores.quantile_curve import frame_bins, quantile_curve
@@ -54,7 +54,11 @@ def score_model(job: ScoreJob, tick: Callable[[int], None]) -> int:
     found: Found = {"usable": np.array(usable, np.int64), "failures": np.array(failures, np.str_).reshape(-1, 2)}
     if usable:
         chunks = _counted(job, usable, tick)
-        exact = stream(chunks, fpr_rule=definitions.fpr_rule)
+        regions = definitions.connectivity if job.kind == "anomaly" else None
+        exact = stream(
+            chunks, fpr_rule=definitions.fpr_rule, connectivity=regions, fpr_limit=definitions.fpr_limit, alarm=definitions.alarm
+        )
+        found["aupro"] = np.array(exact.aupro)
         found |= _exact(exact, definitions, job, usable)
         found |= _by_image(job, usable, definitions, exact, float(found["threshold"]), tick)
         if job.kind != "anomaly":
@@ -71,7 +75,7 @@ def score_model(job: ScoreJob, tick: Callable[[int], None]) -> int:
 
 def unstreamed(kind: str, words: Sequence[str]) -> list[Metric]:
     """Return the metrics of a kind of scores that nothing streams, those of one's own (file.py:NAME) too: they are computed of pixels."""
-    known = named(list(own_metrics(tuple(words)).values()))
+    known = named(list(own_metrics(words).values()))
     return [metric for metric in known.values() if metric.reads == "score" and not metric.streamed and kind in metric.needs]
 
 
@@ -266,7 +270,7 @@ def _by_image(
     """Return what each image has of its own: rank metrics, sparse histogram, calibration, windows, components at ``threshold``."""
     load = _loader(job)
     how = bootstrap.coarse_of(exact)
-    alone, sparse, rows = [], [], []
+    alone, sparse, shares, rows = [], [], [], []
     wanted = unstreamed(job.kind, job.metrics)
     of_pixels: dict[str, list[float]] = {metric.name: [] for metric in wanted}
     fine = np.zeros((3, 65536))
@@ -283,6 +287,10 @@ def _by_image(
         row: Found = {}
         if job.kind == "anomaly":
             row |= cast("Found", components.component_counts(score, truth, threshold, track=definitions.track or None))
+            row["object_sizes"] = recall_by_size.object_size_counts(
+                score, truth, exact.alarm_threshold, covered=definitions.covered, connectivity=definitions.connectivity
+            )
+            shares.append(bootstrap.shares_at(sparse[-1], score, truth, how, definitions.connectivity))
         else:
             correct = _correct(truth)
             own = detection(-score, correct, fpr_rule=definitions.fpr_rule, where=where)
@@ -299,6 +307,8 @@ def _by_image(
     out |= {f"alone_{name}": np.array(values) for name, values in of_pixels.items()}
     small = {"places": np.uint16, "known": np.uint32, "anomalous": np.uint32}
     out |= {name: np.concatenate([getattr(image, name) for image in sparse]).astype(kind) for name, kind in small.items()}
+    if shares:  # of the places that anomalies have
+        out["shares"] = np.concatenate(shares)[out["anomalous"] > 0]
     out["ends"] = np.cumsum([0, *(len(image.places) for image in sparse)])
     return out | {f"row_{name}": np.stack([row.get(name, like * 0) for row in rows]) for name, like in _all_of(rows).items()}
 
@@ -336,10 +346,13 @@ def _otherwise(probabilities: np.ndarray, label_map: np.ndarray) -> np.ndarray:
 def sparse_images(found: Found, images: int) -> list[bootstrap.SparseHistogram]:
     """Return the sparse histogram of every image of a data set, empty for those without scores."""
     nothing = np.zeros(0, np.int64)
-    out = [bootstrap.SparseHistogram(nothing, nothing, nothing) for _ in range(images)]
+    out = [bootstrap.SparseHistogram(nothing, nothing, nothing, nothing) for _ in range(images)]
+    shares = np.zeros(len(found["places"]))
+    if "shares" in found:
+        shares[found["anomalous"] > 0] = found["shares"]
     for number, k in enumerate(found["usable"].tolist()):
         part = slice(int(found["ends"][number]), int(found["ends"][number + 1]))
-        out[k] = bootstrap.SparseHistogram(found["places"][part], found["known"][part], found["anomalous"][part])
+        out[k] = bootstrap.SparseHistogram(found["places"][part], found["known"][part], found["anomalous"][part], shares[part])
     return out
 
 

@@ -5,7 +5,7 @@ Conventions: jobs and sources as in `jobs`. What cannot be measured is a failure
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from faultscape.errors import FaultscapeError, LabelMapError, MetricError, Optio
 from faultscape.formats.scores import read_probabilities, read_scores
 from faultscape.maps.resize import nearest
 from faultscape.metrics import image_statistics
-from faultscape.metrics.catalogue import named
+from faultscape.metrics.catalogue import ALWAYS, ON_REQUEST, named
 from faultscape.metrics.metric import Metric, own_statistics
 from faultscape.nouns import UNKNOWN, Classes
 from faultscape.stages.measure.jobs import Images, MeasuredPart, ScoreJob, ShardJob, Source, classes_of
@@ -43,7 +43,7 @@ def measure_shard(job: ShardJob, tick: Callable[[int], None], attempt: int = 0) 
     ids: dict[str, list[str]] = {name: [] for name in models}
     failures: dict[str, list[tuple[str, str]]] = {name: [] for name in models}
     totals = {name: np.zeros((len(classes) + 1,) * 2, np.int64) for name in models}
-    metrics = own_metrics(tuple(job.metrics))
+    metrics, also = own_metrics(job.metrics), statistics_on_request(job.metrics)
     watch = Watch(Path(job.out), f"measure-{job.against}-{job.number}", attempt)
     for k, id_ in enumerate(images.ids):
         wanted, why = None, "the truth has no map of it"
@@ -60,7 +60,7 @@ def measure_shard(job: ShardJob, tick: Callable[[int], None], attempt: int = 0) 
                 if wanted is None or label_map is None:
                     failures[name].append((id_, why if wanted is None else "no map was found"))
                     continue
-                stats, cells = of_image(wanted, label_map, job, job.models[name], k, classes, metrics)
+                stats, cells = of_image(wanted, label_map, job, job.models[name], k, classes, metrics, also)
                 totals[name] += cells
                 rows[name].append(stats)
                 ids[name].append(id_)
@@ -84,8 +84,9 @@ def of_image(
     k: int,
     classes: Classes,
     metrics: dict[str, Metric],
+    also: frozenset[str],
 ) -> tuple[image_statistics.Statistics, np.ndarray]:
-    """Return the statistics of one image, those of one's own ``metrics`` too, and its confusion matrix; a FaultscapeError says what is wrong with it."""
+    """Return the statistics of one image, those of one's own ``metrics`` and those made on request ``also``, and its confusion matrix; a FaultscapeError says what is wrong with it."""
     where, definitions = source.files[k] if source.files else job.images.ids[k], job.definitions
     if truth.shape != label_map.shape and job.resize_maps:
         label_map = nearest(label_map, (truth.shape[1], truth.shape[0]))
@@ -97,11 +98,11 @@ def of_image(
     if definitions.regions == "given":
         divisor = job.divisor if job.with_classes else 0
         meanings = (job.truth.labels or None, source.labels or None)
-        stats = image_statistics.of_regions(truth, label_map, classes, definitions, divisor, meanings)
+        stats = image_statistics.of_regions(truth, label_map, classes, definitions, divisor, meanings, also)
         return stats, np.zeros((len(classes) + 1,) * 2, np.int64)
     confidence = scores_of(source, "confidence", k, truth.shape, job)
     stats, cells = image_statistics.of_maps(
-        truth, label_map, classes, definitions, confidence=confidence, boundaries=job.boundaries
+        truth, label_map, classes, definitions, confidence=confidence, boundaries=job.boundaries, also=also
     )
     stats |= own_statistics(metrics, truth, label_map, classes)
     stats["with_confidence"] = np.array(int(confidence is not None))
@@ -161,21 +162,38 @@ def folder_of(source: Source) -> Path:
     return label_maps.predictions(root, source.name)
 
 
-def own_metrics(words: tuple[str, ...]) -> dict[str, Metric]:
-    """Return {name: metric} of one's own metrics, ``file.py:NAME``, in their order; OptionError for what is none, or two of one name."""
-    found: list[Metric] = [plug.find("metric", word, {}, of=Metric) for word in words]
-    if other := next((metric.name for metric in found if metric.count is None and metric.reads != "score"), None):
+def asked_metrics(words: Sequence[str]) -> list[tuple[str, Metric]]:
+    """Return (word, metric) of what `--metric` names: one's own, ``file.py:NAME``, and those of the catalogue that are made on request; OptionError for what is neither."""
+    if always := next((word for word in words if word in ALWAYS), None):
+        raise OptionError(f"--metric {always}: it is computed without being asked for; leave it out")
+    found: list[tuple[str, Metric]] = [(word, plug.find("metric", word, ON_REQUEST, of=Metric)) for word in words]
+    own = [metric for word, metric in found if word not in ON_REQUEST]
+    if other := next((metric.name for metric in own if metric.count is None and metric.reads != "score"), None):
         raise OptionError(
             f"--metric: {other!r} counts nothing of its own; a metric of your own is of label maps of classes (not of regions given as ids, "
             "or calibration), made with `fs.metrics.metric_of_maps`, or of scores, made with `fs.metrics.metric_of_scores`"
         )
-    everything = named(found)
-    return {metric.name: everything[metric.name] for metric in found}
+    named(own)
+    return found
 
 
-def of_maps(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return those of ``file.py:NAME`` whose metrics are of label maps."""
-    return tuple(word for word, metric in zip(words, own_metrics(words).values(), strict=True) if metric.count)
+def own_metrics(words: Sequence[str]) -> dict[str, Metric]:
+    """Return {name: metric} of one's own metrics among the words of `--metric`, in their order; errors as those of `asked_metrics`."""
+    return {metric.name: metric for word, metric in asked_metrics(words) if word not in ON_REQUEST}
+
+
+def of_maps(words: Sequence[str]) -> tuple[str, ...]:
+    """Return those words of `--metric` whose metrics are of label maps."""
+    return tuple(word for word, metric in asked_metrics(words) if not metric.of_scores)
+
+
+def statistics_on_request(words: Sequence[str]) -> frozenset[str]:
+    """Return the statistics of the metrics that are computed only where `--metric` names them.
+
+    >>> sorted(statistics_on_request(["cldice", "recall_small"]))
+    ['region_sizes', 'skeletons']
+    """
+    return frozenset(ON_REQUEST[word].reads for word in words if word in ON_REQUEST)
 
 
 @lru_cache(maxsize=4)
