@@ -224,8 +224,13 @@ def test_it_is_refused_whole_in_one_line(code: str, study: Path, tmp_path: Path)
     assert "\n" not in str(caught.value)
     assert not read_settings(study).models
     assert not (study / "predictions" / "sub").exists()
-    with refused(RefusedError, "is refused: "):  # on the trial already
-        predicted(study, writes(tmp_path / "program", code.replace("0002", "0000")))
+
+
+def test_it_is_refused_on_its_trial_before_the_study_knows_it(study: Path, tmp_path: Path) -> None:
+    before = made.bytes_under(study, "*")
+    with refused(RefusedError, "1 file of 2 cannot be used; the first: 0000_segmentation.npy, of p"):
+        predicted(study, writes(tmp_path / "program", ANSWERS.replace("score=", "label=6, score=")))
+    assert made.bytes_under(study, "*") == before
 
 
 def test_a_part_that_was_good_goes_with_one_that_is_refused_and_what_it_was_to_replace_stays(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from faultscape.reporting.figures import Axis, axis
 
 _TOP, _BOTTOM, _FOOT = 8, 188, 214  # pixels: of the largest and the smallest value, and the whole height
 _LEFT, _WIDE = 9, 88  # per cent
+_APART = 11  # pixels between the marks at the ends of curves
 
 
 def curve(
@@ -61,21 +62,23 @@ def cloud(points: Sequence[tuple[float, float, str]], *, title: str) -> Markup:
 
 @dataclass(frozen=True)
 class Line:
-    """One of several curves: what it is called, its values (None where they are not known), and the class of its colour."""
+    """One of several curves: what it is called, its values (None where they are not known), the class of its colour, and what stands at its end."""
 
     name: str
     values: tuple[float | None, ...]
     ink: str
     dashed: bool = False
+    mark: str = ""
 
 
 def curves(lines: Sequence[Line], names: Sequence[str], *, title: str) -> Markup:
     """Return values over names, a line each, joined where neighbours are known, on an axis that begins at 0."""
-    across, up = Axis(0.0, max(len(names) - 1, 1), ()), axis([0.0, *(v for line in lines for v in line.values)])
+    across, up = Axis(0.0, max(len(names) - 1, 1), ()), axis([0.0, *(v for line in lines for v in line.values)], at_most=6)
     parts = [_frame(across, up)]
     for k, name in enumerate(names):
         anchor = "start" if k == 0 else "end" if k == len(names) - 1 else "middle"
         parts.append(f'<text x="{_x(across, k)}" y="{_BOTTOM + 18}" text-anchor="{anchor}">{escape(name)}</text>')
+    ends: list[tuple[float, str, str]] = []
     for line in lines:
         at = [None if v is None else (_x(across, k), _y(up, v)) for k, v in enumerate(line.values)]
         kind = f"line {line.ink}{' dashed' if line.dashed else ''}"
@@ -86,6 +89,12 @@ def curves(lines: Sequence[Line], names: Sequence[str], *, title: str) -> Markup
             if place:
                 says = f"<title>{escape(line.name)}, {escape(name)}: {value:.3f}</title>"
                 parts.append(f'<circle class="point {line.ink}" cx="{place[0]}" cy="{place[1]}" r="3.5">{says}</circle>')
+        if line.mark and (known := [place for place in at if place]):
+            ends.append((float(known[-1][1]), known[-1][0], line.mark))
+    lowest = float("-inf")
+    for y, x, mark in sorted(ends):
+        lowest = max(y, lowest + _APART)
+        parts.append(f'<text x="{x}" dx="8" y="{lowest + 4:.1f}">{escape(mark)}</text>')
     return _drawn("".join(parts), title)
 
 

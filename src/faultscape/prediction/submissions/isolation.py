@@ -95,7 +95,7 @@ def become(plan: str, *words: str) -> None:
         mount(b"none", "/", _RECURSIVE | _PRIVATE)
         if PROCESSES in hidden:
             mount(b"proc", "/proc", _NO_SUID | _NO_DEVICE | _NO_EXEC)
-        for folder in filter(os.path.isdir, folders):
+        for folder in [folder for folder in folders if os.path.isdir(folder)]:
             mount(b"tmpfs", folder, _READ_ONLY | _NO_SUID | _NO_DEVICE | _NO_EXEC, b"size=4k,mode=0555")
     except OSError as error:
         sys.exit(_told(f"{CANNOT}{', '.join(hidden)}: {error.strerror}", 126))

@@ -137,7 +137,9 @@ class OpenSubmission(OpenModel):
         home.mkdir()
         words = programs.words_of(source.removeprefix(PREFIX), inward, outward)
         line = isolation.line_of(words, options.get("hidden", []), self._opening.hidden)
-        status, last = programs.run_words(source.removeprefix(PREFIX), line, folder, env=isolation.environment(os.environ, str(home)), where=home)
+        status, last = programs.run_words(
+            source.removeprefix(PREFIX), line, folder, env=isolation.environment(os.environ, str(home)), where=home
+        )
         self._refuse_changes()
         if last.startswith(isolation.CANNOT):
             raise ModelError(f"{source}: {last}, as it was where this line began; run it where it can be")

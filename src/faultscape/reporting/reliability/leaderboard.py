@@ -100,7 +100,7 @@ def _called(conditions: Sequence[CardCondition]) -> list[str]:
 
 def _lines(board: Board) -> list[Line]:
     lines = [
-        Line(f"{one.model} ({one.variant})", one.values, f"c{k % _INKS}", dashed=one.dashed)
+        Line(f"{one.model} ({one.variant})", one.values, f"c{k % _INKS}", dashed=one.dashed, mark=str(k + 1))
         for k, one in enumerate(board.standings)
     ]
     return [*lines, Line("chance", board.chance, "chance")]
