@@ -129,7 +129,8 @@ def test_a_refused_submission_leaves_no_model_and_no_card(study: str, folder: Pa
         (["--ood-data", "COCO"], "--ood-data is of a submission; name its program too, --submission exec:COMMAND"),
         (["--submission", "./segment"], "--submission ./segment: is not exec:COMMAND"),
         (["--submission", "exec:true", "--claims", f"{SET}:0.5"], f"--claims {SET}:0.5: is not SET:AP:FPR95"),
-        (["--submission", "exec:true", "--claims", f"{SET}:81:12"], "AP and FPR95 lie between 0 and 1"),
+        (["--submission", "exec:true", "--claims", f"{SET}:81:0.12"], "AP and FPR95 lie between 0 and 1"),
+        (["--submission", "exec:true", "--claims", f"{SET}:0.81:12"], "AP and FPR95 lie between 0 and 1"),
         (["--submission", "exec:true", "--claims", "a:0:1", "--claims", "a:0:0"], "a is claimed twice"),
     ],
 )

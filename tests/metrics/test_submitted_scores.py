@@ -18,6 +18,7 @@ KINDS = {
     "odin": lambda z: 0.9474 + 0.0005 * np.tanh(z / 3),
     "likelihoods": lambda z: 1e6 * np.exp(z),
     "tiny": lambda z: 1e-8 * np.exp(z),
+    "tiny, of either sign": lambda z: 1e-8 * z,
     "below one end": lambda z: -np.exp(-z),
 }
 

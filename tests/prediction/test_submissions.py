@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import four_photos
 import numpy as np
 import pytest
 from PIL import Image as Pillow
+from PIL.PngImagePlugin import PngInfo
 from submitted_programs import ANSWERS, pixels, writes
 
 import faultscape as fs
@@ -19,8 +22,10 @@ import made
 from faultscape.classes.class_lists import allowed, table
 from faultscape.cli import main
 from faultscape.errors import ModelError, RefusedError
+from faultscape.formats.npy import read_npy
 from faultscape.prediction.submissions import isolation
 from faultscape.prediction.submissions.answers import Answers, Shown
+from faultscape.stages.pixel_counts import counting_of
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import outputs
 from faultscape.study.tables.corpus import read_corpus
@@ -138,6 +143,7 @@ def test_any_kind_of_float_and_whole_number_is_read_as_it_is(tmp_path: Path) -> 
         whole(folder)
         np.save(folder / "0000_anomaly.npy", np.asfortranarray(score.astype(kind)))
         np.save(folder / "0000_segmentation.npy", np.asfortranarray((np.arange(24).reshape(SHAPE) % 3).astype(">i8")))
+        assert read_npy(folder / "0000_segmentation.npy", ModelError, shape=SHAPE, kinds="iu").dtype.isnative
         said = answers(folder).read(Shown("0000", SHAPE, "a"))
         assert said.anomaly.dtype == np.float32
         assert said.anomaly.tolist() == score.tolist()
@@ -177,8 +183,15 @@ def test_values_are_places_of_the_class_list_and_maps_are_kept_at_the_working_si
     assert {values.shape for _, (values,) in outputs.read_kept(study, "sub", "doubt-submitted", 0)} == {(18, 24)}
 
 
-def test_images_come_under_numbers_that_say_nothing_in_an_order_of_their_bytes(study: Path, tmp_path: Path) -> None:
-    seen = tmp_path / "seen"
+def test_images_come_under_numbers_that_say_nothing_in_an_order_of_their_bytes(tmp_path: Path) -> None:
+    about = PngInfo()
+    about.add_text("Comment", "val/fog-3/000001")
+    for k in range(4):
+        pixels_of = np.random.default_rng(k).integers(0, 256, (20, 24, 3), np.uint8)
+        (tmp_path / "photos").mkdir(exist_ok=True)
+        Pillow.fromarray(pixels_of).save(tmp_path / "photos" / f"p{k}.png", pnginfo=about)
+    study, seen = tmp_path / "study", tmp_path / "seen"
+    fs.collect(str(study), str(tmp_path / "photos"), classes=5)
     code = f"{ANSWERS}import shutil\nif len(shown) > 1: shutil.copytree(inward, {str(seen)!r})\n"
     predicted(study, writes(tmp_path / "program", code))
     order = sorted(read_corpus(study), key=lambda image: made.tie(image.key))
@@ -186,7 +199,7 @@ def test_images_come_under_numbers_that_say_nothing_in_an_order_of_their_bytes(s
     for number, image in enumerate(order):
         with Pillow.open(seen / f"{number:04d}.png") as shown, Pillow.open(image.source) as photo:
             assert np.array_equal(np.asarray(shown), np.asarray(photo))
-            assert shown.info == {}
+            assert (shown.info, "Comment" in photo.info) == ({}, True)
         assert (seen / f"{number:04d}.png").stat().st_mtime == 0
     doubt = {id_: float(values[0, 0]) for id_, (values,) in outputs.read_kept(study, "sub", "doubt-submitted", 0)}
     assert doubt == {image.id: number for number, image in enumerate(order)}
@@ -253,10 +266,12 @@ def test_a_program_of_other_files_is_another_whose_scores_are_counted_anew(study
     predicted(study, command)
     options = read_settings(study).models["sub"].options
     assert (options.get("between"), options.get("offsets")) == ([0.0, 1.0], None)
+    assert counting_of(read_settings(study), "sub", "", ["submitted"]).scorers["doubt-submitted"][:2] == ("submitted", None)
     file.write_text(file.read_text().replace('struct.pack("<f", score)', 'struct.pack("<f", score + 9)'))
     predicted(study, command)
     options = read_settings(study).models["sub"].options
     assert (options.get("between"), options.get("offsets")) == (None, {"submitted": 9.0})
+    assert counting_of(read_settings(study), "sub", "", ["submitted"]).scorers["doubt-submitted"][:2] == ("submitted", 9.0)
 
 
 PEEKS = """
@@ -297,8 +312,10 @@ def port() -> object:
 def test_the_truth_the_network_and_our_environment_are_out_of_its_reach(
     study: Path, tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if len(isolation.available()) < 3:
-        pytest.skip(f"of namespaces this machine gives {isolation.available()}")
+    line = ["unshare", "--user", "--map-root-user", "--mount", "--net", "--pid", "--fork", "--mount-proc", "true"]
+    if not shutil.which("unshare") or subprocess.run(line, check=False, capture_output=True).returncode:
+        pytest.skip("this machine gives no namespaces to who asks")
+    assert len(isolation.available()) == 3
     monkeypatch.setenv("FAULTSCAPE_DATA", str(study))
     monkeypatch.setenv("STUDY", str(study))
     (study / "truth").mkdir()

@@ -8,8 +8,8 @@ from faultscape.reporting.reliability.document import RANDOM, Card
 from faultscape.reporting.reliability.leaderboard import boards_of, leaderboard_page
 
 AP = {
-    ("a", "msp"): (0.2, 0.5, 0.2),
-    ("a", "energy"): (0.4, 0.4, 0.4),
+    ("a", "msp"): (0.2, 0.3, 0.2),
+    ("a", "energy"): (0.25, 0.25, 0.25),
     ("a", "entropy"): (0.9, None, None),
     ("b", "submitted"): (0.6, None, 0.7),
     (RANDOM, RANDOM): (0.02, 0.03, 0.02),
@@ -44,8 +44,9 @@ def test_the_best_variant_is_that_of_the_highest_mean_over_the_editions() -> Non
     assert (board.of, board.editions, board.chance) == ("main", ("2026-01", "2026-06", "2026-11"), (0.02, 0.03, 0.02))
     assert [(one.model, one.variant, one.values, one.dashed) for one in board.standings] == [
         ("b", "submitted", (0.6, None, 0.7), True),
-        ("a", "energy", (0.4, 0.4, 0.4), False),
+        ("a", "energy", (0.25, 0.25, 0.25), False),
     ]
+    assert [round(one.mean, 9) for one in board.standings] == [0.65, 0.25]
 
 
 def test_a_page_is_made_of_two_editions_or_more() -> None:
@@ -55,7 +56,7 @@ def test_a_page_is_made_of_two_editions_or_more() -> None:
     assert [kind for kind, _ in lines] == ["c1", "c1", "chance", "chance"]  # b has no neighbours that are known
     assert page.count('<circle class="point c0"') == 2
     assert page.count('<circle class="point c1"') == 3
-    assert "<title>a (energy), 2026-06: 0.400</title>" in page
+    assert "<title>a (energy), 2026-06: 0.250</title>" in page
     assert '<line class="line dashed"' in page
     assert "&lt;street&gt;" in page
     assert "<street>" not in page
