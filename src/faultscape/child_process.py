@@ -15,17 +15,29 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import IO
 
 GRACE = 5.0  # seconds in which a command may end as it likes: a container's client passes the word on
 
 
-def run(words: Sequence[str], said: IO[bytes], folder: str) -> int:
-    """Run a command, which works in a folder and speaks to a file, and return its exit status; OSError when it cannot be started."""
+def run(
+    words: Sequence[str],
+    said: IO[bytes],
+    folder: str,
+    *,
+    env: Mapping[str, str] | None = None,
+    where: os.PathLike[str] | None = None,
+) -> int:
+    """Run a command, which works in a folder and speaks to a file, and return its exit status; OSError when it cannot be started.
+
+    ``env`` is all that stands in its environment, where that is not ours, and ``where`` the folder that it begins in.
+    """
     line = [sys.executable, "-I", "-S", __file__, folder, *words]
-    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, start_new_session=True) as holder:  # noqa: S603 - what the user named
+    with subprocess.Popen(  # noqa: S603 - what the user named
+        line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, start_new_session=True, env=env, cwd=where
+    ) as holder:
         assert holder.stdin is not None
         assert holder.stdout is not None
         try:

@@ -54,6 +54,10 @@ class ModelError(FaultscapeError):
     """A model's source cannot be read or run, or its name is not allowed."""
 
 
+class RefusedError(ModelError):
+    """What a submission wrote is not what a submission writes: nothing of it counts."""
+
+
 class LabelMapError(FaultscapeError):
     """A label map has a wrong size, a wrong kind of pixels, or values out of range."""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import submitted_programs
 
 import faultscape as fs
 import made
@@ -92,6 +93,20 @@ def program(corpus: made.Corpus, root: Path) -> Made:
     return written(root / "program.py", PROGRAM, f"exec:{sys.executable} {root / 'program.py'}")
 
 
+def submission(corpus: made.Corpus, root: Path) -> Made:
+    del corpus
+    code = "for number, size in shown.items(): answer(number, *size, label={0})\n"
+    command = f"submission:{submitted_programs.writes(root / 'handed', '')} {{input}} {{output}}"
+    program = root / "handed" / "program.py"
+    start = program.read_text().rpartition("exec(")[0]
+
+    def write(label: int) -> None:
+        program.write_text(start + code.format(label))
+
+    write(0)
+    return command, lambda: write(1)
+
+
 def own(corpus: made.Corpus, root: Path) -> Made:
     (root / "stack.py").write_text(STACK)
 
@@ -159,7 +174,8 @@ def hub(corpus: made.Corpus, root: Path) -> Made:
 
 
 MAKERS = {
-    make.__name__: make for make in (table, hub, ensemble, program, own, function, transformers, folder, onnx, exported, script)
+    make.__name__: make
+    for make in (table, hub, ensemble, program, submission, own, function, transformers, folder, onnx, exported, script)
 }
 
 
@@ -205,7 +221,7 @@ def test_what_lists_kinds_of_models_is_read_off_the_catalogue(tmp_path: Path) ->
     with refused(ModelError) as error:
         catalogue.source_of("m", str(tmp_path / "what.xyz"))
     assert [source.name for source in SOURCES if source.written not in str(error.value)] == ["table"]  # of classifiers alone
-    with refused(StudyError, "models of kind 'new' are not known; known are hub, ensemble, program, own, table, "):
+    with refused(StudyError, "models of kind 'new' are not known; known are hub, ensemble, program, submission, own, table, "):
         catalogue.kind_named("new")
 
 

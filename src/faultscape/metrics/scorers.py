@@ -3,7 +3,7 @@
 Conventions: a score is (H, W) float32, large = more anomalous. All are made of `PixelFacts`, so that the order is the same for all: logits, bilinear to the wanted size, softmax, of
 members their mean, score. To count scores by their value they are rounded once to float16 (`rounded`): a score between 0 and ``most`` by its logit, whose steps are even in relative doubt;
 one without ends as its difference to a constant of the model (its ``offset``). Rounding starts from the float32 that would be stored, so that scores counted at once and scores
-stored and counted later are the same counts.
+stored and counted later are the same counts. `SUBMITTED` is no entry: nothing computes it, since a submission writes it (`scores.submissions` says how it is rounded).
 Source: S4 5.1, eq. 1 and 2; S3 3; Hendrycks and Gimpel 2017; Hendrycks et al. 2022 (max logit); Liu et al. 2020 (energy).
 """
 
@@ -20,8 +20,9 @@ from faultscape import plug
 from faultscape.errors import MetricError, OptionError
 from faultscape.metrics.doubt import LOGIT_END
 from faultscape.metrics.pixel_facts import PixelFacts
+from faultscape.metrics.scores.submissions import round_submitted
 
-Needs = Literal["nothing", "probabilities", "logits", "members"]
+Needs = Literal["nothing", "probabilities", "logits", "members", "submission"]
 NONE = "none"  # the word for no scorer at all
 ORDER = "logits, bilinear to the working size, softmax, mean of members, score"
 
@@ -76,12 +77,21 @@ SCORERS: tuple[Scorer, ...] = (
 # fmt: on
 
 
+def _not_computed(_facts: PixelFacts) -> np.ndarray:
+    raise AssertionError  # `missing` says before that no model gives it
+
+
+SUBMITTED = Scorer("submitted", "Submitted score", "what a submission wrote", _not_computed, needs="submission", source="S4 4")
+
+
 def scorer_named(name: str) -> Scorer:
     """Return the scorer of a name, or the one that ``file.py:NAME`` of a person's own holds; OptionError with the nearest name otherwise.
 
     >>> scorer_named("msp").title
     'Max probability'
     """
+    if name == SUBMITTED.name:
+        return SUBMITTED
     return plug.find("scorer", name, {scorer.name: scorer for scorer in SCORERS}, of=Scorer)
 
 
@@ -94,6 +104,8 @@ def missing(scorer: Scorer, facts: PixelFacts) -> str:
     """
     if scorer.needs == "logits" and facts.log_sum is None:
         return "logits"
+    if scorer.needs == "submission":
+        return "a program that writes it (`reliability --submission`)"
     return "several members (an ensemble, --flip or --scales)" if scorer.needs == "members" and facts.information is None else ""
 
 
@@ -126,18 +138,20 @@ def random_scores(shape: tuple[int, int], key: bytes) -> np.ndarray:
     return np.random.Generator(np.random.Philox(seed)).random(shape, np.float32)
 
 
-def rounded(scorer: Scorer, score: np.ndarray, classes: int, offset: float = 0.0) -> np.ndarray:
-    """Return a float32 score as float16, in the order of the score: what histograms count. 0 and the largest value become -2048 and 2048.
+def rounded(scorer: Scorer, score: np.ndarray, classes: int, offset: float | None = 0.0) -> np.ndarray:
+    """Return a float32 score as float16, in the order of the score: what histograms count. 0 and the largest value become -2048 and 2048. Without an ``offset`` a submitted score is one between 0 and 1.
 
     >>> rounded(scorer_named("msp"), np.array([0.5, 0.0], np.float32), 2).tolist()
     [0.0, -2048.0]
     >>> rounded(scorer_named("energy"), np.array([-12.5], np.float32), 2, offset=-10.0).tolist()
     [-2.5]
     """
+    if scorer is SUBMITTED:
+        return round_submitted(score, offset)
     values = score.astype(np.float64)
     if scorer.most is None:
         limit = float(np.finfo(np.float16).max)
-        return np.clip(values - offset, -limit, limit).astype(np.float16)
+        return np.clip(values - (offset or 0.0), -limit, limit).astype(np.float16)
     share = np.clip(values / scorer.most(classes), 0, 1)
     with np.errstate(divide="ignore"):
         logit = np.log(share) - np.log1p(-share)
@@ -158,6 +172,10 @@ def offset_of(scorer: Scorer, scores: Sequence[np.ndarray]) -> float:
 def check_scorers(words: Sequence[str]) -> None:
     """OptionError for a scorer that there is not, or that is named twice; ``none`` stands alone."""
     for word in words:
+        if word == SUBMITTED.name:
+            raise OptionError(
+                f"--scorer {word} is what a submission writes itself (`reliability --submission`); no model is asked for it"
+            )
         if word != NONE:
             scorer_named(word)
     if NONE in words and len(words) > 1:

@@ -1,6 +1,6 @@
 """SOURCES: every kind of model that there is, complete, in the order in which a SOURCE is recognised; and opening one.
 
-Conventions: nothing registers itself. What says of itself which kind it is (``hf:``, ``exec:``, ``file.py:SOURCE:PLACE``) is
+Conventions: nothing registers itself. What says of itself which kind it is (``hf:``, ``exec:``, ``submission:``, ``file.py:SOURCE:PLACE``) is
 recognised before what an ending tells, which a command or a PLACE may have too. All that says which kinds there are (help, errors, what each can be told, how its answers
 are made) is read off this tuple. A kind from outside is a ``Source`` in a file of its own, named ``file.py:SOURCE:PLACE``; it
 stands here as `own`.
@@ -22,6 +22,7 @@ from faultscape.prediction.source import Opening, OpenModel, Source
 from faultscape.prediction.sources import ensembles, folder, functions, hub, own, programs, table_answers, tables
 from faultscape.prediction.sources.network import Network
 from faultscape.prediction.stamps import digest_of_place
+from faultscape.prediction.submissions import model as submissions
 from faultscape.study.settings import CLASSIFICATION, ModelOptions, Settings
 
 _SCRIPTS = (".pt", ".pth", ".ts", ".torchscript")
@@ -89,6 +90,11 @@ SOURCES: tuple[Source, ...] = (
     Source(
         "program", "program", "exec:COMMAND", programs.OpenProgram, programs.recognised, check=programs.check, there=_always,
         digest=programs.digest, tasks=("segmentation",), own_sizes=True, own_code="runs the command {0}, which is yours to trust",
+    ),
+    Source(
+        "submission", "submission", "submission:COMMAND", submissions.OpenSubmission, submissions.recognised, check=submissions.check,
+        kept_as=submissions.kept_as, there=_always, digest=submissions.digest, origin=submissions.origin, options=submissions.OPTIONS,
+        tasks=("segmentation",), own_code="runs the command {0}, which is yours to trust", whole=True,
     ),
     Source(
         "own", "model of a kind of your own", "file.py:SOURCE:PLACE", own.OwnModel, own.recognised, check=own.check, kept_as=own.kept_as,

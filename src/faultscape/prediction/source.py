@@ -27,7 +27,7 @@ BOTH: tuple[Task, ...] = ("segmentation", CLASSIFICATION)
 
 @dataclass(frozen=True)
 class Request:
-    """What `predict` was asked of one model: NAME=SOURCE, the options that hold for it, a mapping file, and the mapping that it had before."""
+    """What `predict` was asked of one model: NAME=SOURCE, the options that hold for it, a mapping file, and the mapping that it had before; ``hidden`` are folders in which the truth lies, the study first."""
 
     name: str
     source: str
@@ -37,11 +37,12 @@ class Request:
     labels: str | None = None
     held: dict[str, str] = field(default_factory=dict)
     device: str = ""
+    hidden: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Opening:
-    """What it takes to open a model, wherever that is: words that JSON can hold. ``digest`` is what it was when the run began."""
+    """What it takes to open a model, wherever that is: words that JSON can hold. ``digest`` is what it was when the run began, ``hidden`` are folders that it may not see."""
 
     kind: str
     source: str
@@ -49,6 +50,7 @@ class Opening:
     labels: dict[str, str] = field(default_factory=dict)
     device: str = ""
     digest: str = ""
+    hidden: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,7 @@ class Origin:
     digest: str = ""
     opened: OpenModel | None = None
     runtime: Literal["", "onnx", "torch"] = ""  # of a model of several networks
+    hidden: tuple[str, ...] = ()  # folders that the model may not see
 
 
 def _of_rules(source: Source, request: Request) -> Origin:
@@ -129,7 +132,7 @@ class Source:
     study.toml keeps it; ``there`` whether it can still be had, as far as that is seen from here. ``options`` are what it can be
     told. ``load`` opens a network, whose library is ``runtime``, and ``revision`` says which it is now where a name may come to
     stand for another. ``own_sizes``: its maps may have other sizes than their photos, which is said. ``here``: it answers sooner
-    than a worker starts. ``own_code`` warns that what runs is the user's to trust.
+    than a worker starts. ``own_code`` warns that what runs is the user's to trust. ``whole``: where some of it is refused nothing of it counts.
     """
 
     name: str
@@ -150,6 +153,7 @@ class Source:
     own_sizes: bool = False
     here: bool = False
     own_code: str = ""
+    whole: bool = False
 
     @property
     def sees_images(self) -> bool:

@@ -20,7 +20,9 @@ from faultscape.study.settings import ModelOptions, Settings
 from faultscape.study.tables.corpus import Image
 from faultscape.study.tables.label_maps import photos_key
 
-_BESIDE = ("labels", "unmapped", "keep", "scorer", "offsets")  # options that change no label map
+_BESIDE = (  # options that change no label map
+    "labels", "unmapped", "keep", "scorer", "offsets", "ood_data", "publication", "claims", "program", "between", "hidden", "open",
+)  # fmt: skip
 _PIECE = 1 << 22  # bytes
 
 

@@ -1,4 +1,4 @@
-"""Two small charts as inline SVG: a curve over whole numbers, and a cloud of points.
+"""Small charts as inline SVG: a curve over whole numbers, a cloud of points, and several curves over names.
 
 Conventions: as figures: widths in per cent, heights in pixels, colours as CSS classes, a title on each mark that says its
 numbers. The numbers of the axes stand inside the drawing.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
@@ -16,6 +17,7 @@ from faultscape.reporting.figures import Axis, axis
 
 _TOP, _BOTTOM, _FOOT = 8, 188, 214  # pixels: of the largest and the smallest value, and the whole height
 _LEFT, _WIDE = 9, 88  # per cent
+_APART = 11  # pixels between the marks at the ends of curves
 
 
 def curve(
@@ -56,6 +58,44 @@ def cloud(points: Sequence[tuple[float, float, str]], *, title: str) -> Markup:
     )
     ends = f'x1="{_x(across, 0)}" y1="{_y(up, 0)}" x2="{_x(across, 1)}" y2="{_y(up, 1)}"'
     return _drawn(f'{_frame(across, up)}<line class="limit" {ends}/>{"".join(dots)}', title)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One of several curves: what it is called, its values (None where they are not known), the class of its colour, and what stands at its end."""
+
+    name: str
+    values: tuple[float | None, ...]
+    ink: str
+    dashed: bool = False
+    mark: str = ""
+
+
+def curves(lines: Sequence[Line], names: Sequence[str], *, title: str) -> Markup:
+    """Return values over names, a line each, joined where neighbours are known, on an axis that begins at 0."""
+    across, up = Axis(0.0, max(len(names) - 1, 1), ()), axis([0.0, *(v for line in lines for v in line.values)], at_most=6)
+    parts = [_frame(across, up)]
+    for k, name in enumerate(names):
+        anchor = "start" if k == 0 else "end" if k == len(names) - 1 else "middle"
+        parts.append(f'<text x="{_x(across, k)}" y="{_BOTTOM + 18}" text-anchor="{anchor}">{escape(name)}</text>')
+    ends: list[tuple[float, str, str]] = []
+    for line in lines:
+        at = [None if v is None else (_x(across, k), _y(up, v)) for k, v in enumerate(line.values)]
+        kind = f"line {line.ink}{' dashed' if line.dashed else ''}"
+        for one, other in itertools.pairwise(at):
+            if one and other:
+                parts.append(f'<line class="{kind}" x1="{one[0]}" y1="{one[1]}" x2="{other[0]}" y2="{other[1]}"/>')
+        for name, place, value in zip(names, at, line.values, strict=True):
+            if place:
+                says = f"<title>{escape(line.name)}, {escape(name)}: {value:.3f}</title>"
+                parts.append(f'<circle class="point {line.ink}" cx="{place[0]}" cy="{place[1]}" r="3.5">{says}</circle>')
+        if line.mark and (known := [place for place in at if place]):
+            ends.append((float(known[-1][1]), known[-1][0], line.mark))
+    lowest = float("-inf")
+    for y, x, mark in sorted(ends):
+        lowest = max(y, lowest + _APART)
+        parts.append(f'<text x="{x}" dx="8" y="{lowest + 4:.1f}">{escape(mark)}</text>')
+    return _drawn("".join(parts), title)
 
 
 def _few(most: int) -> list[int]:

@@ -17,7 +17,7 @@ from faultscape.classes.class_lists import allowed, meaning, narrow, table
 from faultscape.maps.counts import confusions
 from faultscape.maps.resize import nearest
 from faultscape.metrics import calibration
-from faultscape.metrics.scorers import rounded, scorer_named
+from faultscape.metrics.scorers import SUBMITTED, rounded, scorer_named
 from faultscape.metrics.scores.grouped_counts import count_groups, encode_counts, group_pixels
 from faultscape.metrics.scores.inputs import VOID
 from faultscape.prediction.keep import OTHERS, doubt_folder
@@ -35,10 +35,10 @@ METHOD = 1  # raised when the same maps and scores make other counts
 
 @dataclass(frozen=True)
 class Counting:
-    """What is counted of a model: by which truth, and of which scorers {folder: (word, offset, number of channels)}, in words that JSON can hold."""
+    """What is counted of a model: by which truth, and of which scorers {folder: (word, offset or None, number of channels)}, in words that JSON can hold."""
 
     truth: str = ""
-    scorers: dict[str, tuple[str, float, int]] = field(default_factory=dict)
+    scorers: dict[str, tuple[str, float | None, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,12 @@ def counting_of(settings: Settings, name: str, truth: str, words: Sequence[str])
     """Return what is counted of a model by a truth, of some scorers."""
     model = settings.models[name]
     offsets, channels = model.options.get("offsets", {}), len(model.labels) or len(settings.class_list)
-    return Counting(truth, {doubt_folder(word): (word, float(offsets.get(word, 0.0)), channels) for word in words})
+    between = {SUBMITTED.name} if "between" in model.options else set[str]()
+
+    def offset(word: str) -> float | None:
+        return None if word in between else float(offsets.get(word, 0.0))
+
+    return Counting(truth, {doubt_folder(word): (word, offset(word), channels) for word in words})
 
 
 class CountParts:

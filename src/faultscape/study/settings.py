@@ -63,6 +63,14 @@ class ModelOptions(TypedDict, total=False):
     scorer: list[str]
     offsets: dict[str, float]  # of scorers without ends, recorded by the first run
     revision: str
+    seed: int  # of a submission: of the order in which it sees images
+    ood_data: str  # declared: the unknown objects that it was trained with, `none` for none
+    publication: str  # declared: where it is described
+    claims: list[str]  # declared: SET:AP:FPR95
+    program: str  # of a submission, recorded: a digest of its files, by whose first scores these are counted ...
+    between: list[float]  # ... as lying between these ends, where they have no offset
+    hidden: list[str]  # of a submission, recorded: what was out of its reach
+    open: list[str]  # ... and what was not
     device: str
     task: str
     layers: list[str]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from faultscape.arguments import Place, needed_text, place_text, several
 from faultscape.choices import CardPreset
 from faultscape.errors import OptionError
-from faultscape.stages.reliability.options import ReliabilityOptions
+from faultscape.stages.reliability.options import ReliabilityOptions, Submission
 
 if TYPE_CHECKING:
     from faultscape.reporting.reliability.document import Card
@@ -41,6 +41,7 @@ def reliability(
     seed: int = 0,
     engine: str = "processes",
     workers: int | None = None,
+    submission: Submission = Submission(),
 ) -> Reliability:
     """Judge the models of a study on clean, corrupted, shifted, blended and held-out sets, and write the card: accuracy, calibration and doubt with intervals.
 
@@ -67,17 +68,30 @@ def reliability(
     resamples
         Draws for the intervals of calibration errors; 0 for none.
     seed
-        Of the draws.
+        Of the draws, and of the order in which a submission sees images.
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     workers
         Number of processes; default: all cores.
+    submission
+        A program that is judged without seeing the truth: `Submission(submission=...)`.
     """
+    from faultscape.stages.predict.models import predict_models
+    from faultscape.stages.predict.options import Declared, PredictOptions
+    from faultscape.stages.reliability.claims import read_claims
     from faultscape.stages.reliability.judge_study import judge_study
 
     if resamples < 0 or seed < 0:
         raise OptionError(f"resamples and seed are 0 or more; got {resamples} and {seed}")
     options = ReliabilityOptions(
-        needed_text(study, "study"), several(models), truth, several(natural), several(misclassified), reference, preset, place_text(output, "output"), resamples, seed, engine, workers
+        needed_text(study, "study"), several(models), truth, several(natural), several(misclassified), reference, preset, place_text(output, "output"), resamples, seed, engine, workers, submission
     )  # fmt: skip
+    if submission.source:
+        read_claims(submission.claims or [])
+        declared = Declared(submission.ood_data, submission.publication, submission.claims, seed)
+        predict_models(
+            PredictOptions(
+                options.study, ({submission.name: submission.source},), engine=engine, workers=workers, declared=declared
+            )
+        )
     return Reliability(*judge_study(options))

@@ -15,7 +15,7 @@ import shlex
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -105,7 +105,7 @@ def digest(source: str, options: ModelOptions) -> str:
 
 def _run_over(model: FolderModel, images: Sequence[Image], command: str) -> Batch:
     """Run the command over the pictures of a shard; ModelError when it cannot be run or writes nothing. A picture that is not what was collected is a failure."""
-    with _folder() as folder:
+    with held_folder() as folder:
         start, inward, outward = time.perf_counter(), Path(folder, "input"), Path(folder, "output")
         inward.mkdir()
         outward.mkdir()
@@ -119,7 +119,7 @@ def _run_over(model: FolderModel, images: Sequence[Image], command: str) -> Batc
         loaded = time.perf_counter()
         if len(problems) == len(images):
             return Batch([Row(image.id, None, problem=problems[k]) for k, image in enumerate(images)], (loaded - start, 0.0, 0.0))
-        status, last = _run(command, inward, outward)
+        status, last = run_words(command, words_of(command, inward, outward), folder)
         ran = time.perf_counter()
         found = {p.stem: str(p) for p in sorted(outward.rglob("*")) if p.suffix.lower() in MAP_ENDINGS}
         if not found:
@@ -134,7 +134,7 @@ def _run_over(model: FolderModel, images: Sequence[Image], command: str) -> Batc
 
 
 @contextmanager
-def _folder() -> Iterator[str]:
+def held_folder() -> Iterator[str]:
     """Yield a folder for a program, which is locked while it is in use; those that nobody uses any more are removed first."""
     locks = glob.glob(os.path.join(glob.escape(tempfile.gettempdir()), f"{_FOLDER}*", _HELD))
     for lock in filter(os.path.isfile, locks):
@@ -189,18 +189,17 @@ def words_of(command: str, inward: Path, outward: Path) -> list[str]:
     return [word.replace("{input}", str(inward)).replace("{output}", str(outward)) for word in words]
 
 
-def _run(command: str, inward: Path, outward: Path) -> tuple[int, str]:
-    """Return the exit status and the last line that the program said."""
-    words = words_of(command, inward, outward)
-    said = inward.parent / "said"
+def run_words(
+    command: str, words: Sequence[str], folder: str, *, env: Mapping[str, str] | None = None, where: Path | None = None
+) -> tuple[int, str]:
+    """Run the words of a command, which works in a folder, and return its exit status and the last line that it said; ``env`` is all that stands in its environment, where that is not ours, and ``where`` the folder that it begins in."""
     try:
-        with said.open("wb") as file:
-            status = child_process.run(words, file, str(inward.parent))
+        with Path(folder, "said").open("w+b") as file:  # held open: the program may put something else in its place
+            status = child_process.run(words, file, folder, env=env, where=where)
+            file.seek(max(0, os.fstat(file.fileno()).st_size - 4000))
+            lines = file.read(4000).decode("utf-8", "replace").split("\n")
     except OSError as error:
         raise ModelError(f"exec:{command}: {words[0]} cannot be run: {error.strerror}") from None
-    with said.open("rb") as file:
-        file.seek(max(0, said.stat().st_size - 4000))
-        lines = file.read().decode("utf-8", "replace").split("\n")
     return status, next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
 
 

@@ -13,6 +13,7 @@ from faultscape.nouns import JsonObject
 
 CORRUPTED = "all corruptions"  # the condition of means over corruptions
 RANDOM = "random"
+TRAINED_WITH_OOD = "trained-with-ood"  # begins the flag of a model that saw unknown objects when it was trained
 
 
 @dataclass(frozen=True)
@@ -137,14 +138,31 @@ class CardCondition(TypedDict, total=False):
     anomalous: float | None
 
 
+class CardClaim(TypedDict):
+    """What a submission claims on a set, what is measured there, and whether it is accepted ('' or why not)."""
+
+    condition: str
+    average_precision: float
+    fpr95: float
+    measured_average_precision: float | None
+    measured_fpr95: float | None
+    accepted: bool
+    why: str
+
+
 class CardModel(TypedDict, total=False):
-    """A model: its scorers, members and flags, and how long it takes."""
+    """A model: its scorers, members and flags, and how long it takes; of a submission also what it declared, what was hidden from it and what open to it, and what it claims."""
 
     name: str
     kind: str
     members: list[str]
     flags: list[str]
     scorers: list[str]
+    declared: str
+    publication: str
+    hidden: list[str]
+    open: list[str]
+    claims: list[CardClaim]
 
 
 class Card(TypedDict, total=False):

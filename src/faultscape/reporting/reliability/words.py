@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from faultscape.errors import counted
-from faultscape.reporting.reliability.document import CORRUPTED, Card, find_cell
+from faultscape.reporting.reliability.document import CORRUPTED, Card, CardModel, find_cell
 from faultscape.reporting.reliability.tables import main_scorer, views_of
 
 _WIDEST = 12
@@ -25,6 +25,7 @@ def card_text(path: str, card: Card) -> str:
         assert isinstance(agreement, dict)
         told = ", ".join(f"{value:.2f} with mIoU {name}" for name, value in agreement.items())
         lines.append(f"without labels, by consistency alone, the rank correlation is {told}")
+    lines += [line for model in card["models"] if model.get("kind") == "submission" for line in submission_lines(model)]
     lines += [f"note: {note}" for note in card.get("notes", [])]
     for gap in card.get("gaps", []):
         where = (
@@ -56,3 +57,34 @@ def act_text(card: Card) -> list[str]:
     if anomaly and anomaly.get("anomalous") is not None:
         lines.append(f"   {'chance':<24} {'':>8} {'':>10} {anomaly['anomalous']:>11.4f}")
     return lines
+
+
+def submission_lines(model: CardModel) -> list[str]:
+    """Return what is to know of a submission: what it could not see and what it could, what it declares, and what became of its claims."""
+    hidden, open_ = ", ".join(model.get("hidden", [])), ", ".join(model.get("open", []))
+    declared = model.get("declared", "")
+    said = {"": "no word of unknown objects in training", "none": "no unknown objects in training"}.get(
+        declared.lower(), f"unknown objects in training: {declared}"
+    )
+    published = f"; {link}" if (link := model.get("publication", "")) else ""
+    lines = [
+        f"{model['name']}: out of its reach {hidden or 'nothing'}; within it {open_}",
+        f"{model['name']}: declares {said}{published}",
+    ]
+    return lines + [f"{model['name']}: {text}" for accepted in (True, False) for text in claims_text(model, accepted=accepted)]
+
+
+def claims_text(model: CardModel, *, accepted: bool) -> list[str]:
+    """Return what became of the claims of a submission that were accepted, or were not."""
+    out = []
+    for claim in model.get("claims", []):
+        pairs = (
+            ("AP", claim["average_precision"], claim["measured_average_precision"]),
+            ("FPR95", claim["fpr95"], claim["measured_fpr95"]),
+        )
+        text = " and ".join(
+            f"{name} {claimed:.4f} (measured {'-' if found is None else format(found, '.4f')})" for name, claimed, found in pairs
+        )
+        if claim["accepted"] == accepted:
+            out.append(f"claims {text} on {claim['condition']}: {claim['why'] or 'confirmed'}")
+    return out

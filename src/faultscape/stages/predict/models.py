@@ -13,7 +13,7 @@ from typing import Any
 
 from faultscape import engine as engines
 from faultscape.arguments import Source
-from faultscape.errors import FaultscapeError, ModelError, OptionError, counted
+from faultscape.errors import FaultscapeError, ModelError, OptionError, RefusedError, counted
 from faultscape.prediction import catalogue, devices
 from faultscape.prediction import options as model_options
 from faultscape.stages import evidence
@@ -63,7 +63,12 @@ def predict_models(options: PredictOptions) -> Predicted:
         try:
             resized = _run(root, settings, plans, mine, options, against, takeover)
         except FaultscapeError as error:
-            if nothing := [name for name in fresh if not options.shard and not shard.begun(root, name)]:
+            refused = isinstance(error, RefusedError)
+            if nothing := [
+                name
+                for name in fresh
+                if not options.shard and (not shard.begun(root, name) or (refused and plans[name].source.whole))
+            ]:
                 with changing(root):  # else they keep the others from being ranked
                     changed_models.withdraw(root, nothing)
             raise keeping(root, before, sorted(takeover.waiting), error) from None

@@ -78,6 +78,16 @@ class Hardware:
 
 
 @dataclass(frozen=True)
+class Declared:
+    """What is said of a submission, and the seed of the order in which it sees images."""
+
+    ood_data: str | None = None
+    publication: str | None = None
+    claims: list[str] | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
 class PredictOptions:
     """All that a line of `predict` says."""
 
@@ -98,6 +108,7 @@ class PredictOptions:
     engine: str = "processes"
     workers: int | None = None
     shard: str | None = None
+    declared: Declared = Declared()
 
     def __post_init__(self) -> None:
         refuse_empty(self)
@@ -120,4 +131,7 @@ class PredictOptions:
             "resize_maps": self.resize_maps,
             "pattern": self.pattern,
         }
-        return cast("ModelOptions", {key: value for key, value in (seen | ran | kept).items() if value not in (None, [])})
+        return cast(
+            "ModelOptions",
+            {key: value for key, value in (seen | ran | kept | vars(self.declared)).items() if value not in (None, [])},
+        )

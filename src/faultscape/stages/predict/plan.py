@@ -27,8 +27,11 @@ from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import part_name, shard_sizes, stress_shards
 from faultscape.study.tables.pixel_counts import MAPS
 from faultscape.study.tables.removed_images import each_whole_shard, read_removed, whole_sizes
+from faultscape.study.tables.stress_sets import read_stress
 
-_RECORDED = ("threads", "revision", "precision")  # by the first run, of what nobody said
+_RECORDED = (  # by the first run, of what nobody said
+    "threads", "revision", "precision", "offsets", "seed", "program", "between", "hidden", "open",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ def plan(root: Path, settings: Settings, name: str, place: str, options: Predict
         shard.spool_path(where, s).unlink(missing_ok=True)
     drop = ("confidence",) if against and not keep.confidence else ()
     opening = Opening(
-        source.name, origin.source or kept_at, {**told, "keep": [*keep.words, *drop]}, model.labels, options.device, origin.digest
+        source.name, origin.source or kept_at, {**told, "keep": [*keep.words, *drop]}, model.labels, options.device, origin.digest, origin.hidden
     )  # fmt: skip
     counted = (OTHERS, *(doubt_folder(word) for word in keep.scorers)) if against else ()
     if before is None or before.labels != origin.labels:
@@ -161,8 +164,13 @@ def _request(root: Path, settings: Settings, name: str, place: str, source: Sour
     if held and "labels" in said and not options.labels:
         label_names.checked(name, held, settings)
     return Request(
-        name, place, settings, partial(each_whole_shard, root), cast("ModelOptions", said), options.labels, held, options.device
-    )
+        name, place, settings, partial(each_whole_shard, root), cast("ModelOptions", said), options.labels, held, options.device, _with_truth(root)
+    )  # fmt: skip
+
+
+def _with_truth(root: Path) -> tuple[str, ...]:
+    """Return the folders in which the truth lies: the study, and the data sets that it was collected from."""
+    return (str(root.resolve()), *(str(Path(about.path).resolve()) for about in read_stress(root).data.values()))
 
 
 def _stale(where: Path, origin: Origin, done: dict[str, Part]) -> list[int]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from faultscape.maps import runs
-from faultscape.metrics.scorers import SCORERS
+from faultscape.metrics.scorers import SCORERS, SUBMITTED
 from faultscape.prediction.keep import DOUBT, OTHERS, doubt_folder
 from faultscape.stages.fill import CHANGES_NOTHING, fill
 from faultscape.stages.pixel_counts import CountedPart, Counting, CountParts, PixelCounter, counting_of, state_of_maps
@@ -57,6 +57,7 @@ def scorers_of_model(root: Path, settings: Settings, name: str) -> dict[str, str
     """Return {folder: word} of the scorers of which a model has counts or stored doubt, in the order of the catalogue."""
     known = {doubt_folder(scorer.name): scorer.name for scorer in SCORERS}
     known |= {doubt_folder(word): word for word in settings.models[name].options.get("scorer", []) if ".py:" in word}
+    known |= {doubt_folder(SUBMITTED.name): SUBMITTED.name} if settings.models[name].kind == "submission" else {}
     stored = {kind for kind in outputs.kinds(root, name) if kind.startswith(DOUBT)}
     counted = {folder for folder in known if read_manifest(pixel_counts.counts_folder(root, name, folder))}
     return {folder: word for folder, word in known.items() if folder in stored | counted}
@@ -167,4 +168,4 @@ def line_that_counts(root: str, settings: Settings, name: str, scorer: str = "")
     """Return the line that makes what is lacking of a model: its counts, or those of a scorer."""
     model = settings.models[name]
     words = [f"faultscape predict {shlex.quote(root)}", shlex.quote(f"{name}={model.source}")]
-    return " ".join([*words, *([f"--scorer {shlex.quote(scorer)}"] if scorer else []), "--measure"])
+    return " ".join([*words, *([f"--scorer {shlex.quote(scorer)}"] if scorer not in ("", SUBMITTED.name) else []), "--measure"])

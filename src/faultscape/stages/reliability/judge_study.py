@@ -14,16 +14,20 @@ from typing import cast
 import numpy as np
 
 from faultscape import engine as engines
-from faultscape.errors import ModelError, OptionError, StudyError, closest
+from faultscape.errors import ModelError, OptionError, RefusedError, StudyError, closest
 from faultscape.metrics.intervals.units import MANY, draw_units, units_of
-from faultscape.reporting.reliability.document import Card, CardCondition, CardGap, CardModel
+from faultscape.metrics.scorers import SUBMITTED
+from faultscape.reporting.reliability.document import TRAINED_WITH_OOD, Card, CardCondition, CardGap, CardModel
+from faultscape.reporting.reliability.leaderboard import leaderboard_page
 from faultscape.reporting.reliability.page import card_page
 from faultscape.reporting.reliability.tables import write_tables
+from faultscape.reporting.reliability.words import claims_text
 from faultscape.stages import evidence
 from faultscape.stages.artefacts.reliability import made_from_now
 from faultscape.stages.given_options import given_options
 from faultscape.stages.image_truths import find_judged
 from faultscape.stages.reliability import card as cards
+from faultscape.stages.reliability.claims import compare_claims, read_claims, refuse_unknown_sets
 from faultscape.stages.reliability.conditions import Condition, find_conditions, units_of_images
 from faultscape.stages.reliability.counts import ModelCounts, fill_counts, line_that_counts
 from faultscape.stages.reliability.finders import finders
@@ -51,11 +55,14 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
         settings = read_settings(root)
         if settings.classifies:
             raise StudyError(f"{root} is a study of classifiers; the card is of label maps")
-        names = _models(settings, options.models)
+        asked = options.models and (*options.models, *([options.submission.name] if options.submission.source else []))
+        names = _models(settings, asked)
         truth = evidence.choose_truth(root, options.truth) if options.truth or evidence.truths(root) else ""
         images, stress = {image.id: image for image in read_corpus(root)}, read_stress(root)
         judged = find_judged(root, images, truth)
         conditions, notes = find_conditions(root, images, judged, stress, options.natural, options.misclassified)
+        claimed = read_claims(options.submission.claims or [])
+        refuse_unknown_sets(claimed, conditions)
         reference = options.reference or names[0]
         if reference not in names:
             raise OptionError(f"--reference {reference}: is none of the models {', '.join(names)}.{closest(reference, names)}")
@@ -76,7 +83,7 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
             "study": root.resolve().name,
             "truth": truth,
             "reference": reference,
-            "models": [_model(settings, name, list(counted[name].scorers.values())) for name in names],
+            "models": [_model(settings, name, list(counted[name].scorers.values()), conditions, found) for name in names],
             "conditions": [_condition(condition, cards.anomalous_share(found, condition.name)) for condition in conditions],
             "cells": cards.cells(found, units, conditions),
             "objects": cards.objects(found),
@@ -91,10 +98,12 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
                 if times.name in names
             ],
             "units": {"drawn": "groups" if units.grouped else "images", "count": units.count},
-            "notes": notes,
+            "notes": [*notes, *_undeclared(settings, names)],
             "provenance": {
                 "faultscape": version("faultscape"), "truth": truth, "inputs": made_from_now(Snapshot(root), truth),
-                "arguments": given_options(options, but=("study", "output", "engine", "workers")),
+                "arguments": {
+                    **given_options(options, but=("study", "output", "engine", "workers", "submission")), **given_options(options.submission),
+                },
             },
         }  # fmt: skip
         if options.preset:
@@ -107,7 +116,18 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
         )
         write_tables(out, document)
         put(out / "report.html", card_page(document).encode("utf-8", "xmlcharrefreplace"))
+        if page := leaderboard_page(document):
+            put(out / "leaderboard.html", page.encode("utf-8", "xmlcharrefreplace"))
+        else:
+            (out / "leaderboard.html").unlink(missing_ok=True)
         log(root, "reliability", output=str(out))
+    if refused := [
+        text
+        for one in document["models"]
+        if one["name"] == options.submission.name and claimed
+        for text in claims_text(one, accepted=False)
+    ]:
+        raise RefusedError(f"{options.submission.name} is refused: {'; '.join(refused)}; the card is in {out}")
     return str(out), document
 
 
@@ -124,10 +144,30 @@ def _withheld(settings: Settings, words: Sequence[str]) -> np.ndarray:
     return hold_out(settings.class_list, list(words)).is_withheld[:-1]
 
 
-def _model(settings: Settings, name: str, scorers: list[str]) -> CardModel:
+def _model(
+    settings: Settings, name: str, scorers: list[str], conditions: Sequence[Condition], found: cards.Judgement
+) -> CardModel:
     about = settings.models[name]
     members = about.source.partition(":")[2].split(",") if about.kind == "ensemble" else []
-    return {"name": name, "kind": about.kind, "members": members, "flags": [], "scorers": scorers}
+    model: CardModel = {"name": name, "kind": about.kind, "members": members, "flags": [], "scorers": scorers}
+    if about.kind == "submission":
+        declared, claims = about.options.get("ood_data", ""), read_claims(about.options.get("claims", []))
+        compared = compare_claims(name, claims, conditions, found)
+        model["flags"] = [
+            *([f"{TRAINED_WITH_OOD} (declared)"] if declared.lower() not in ("", "none") else []),
+            *(["claims not confirmed"] if not all(claim["accepted"] for claim in compared) else []),
+        ]
+        model |= {
+            "declared": declared, "publication": about.options.get("publication", ""), "hidden": about.options.get("hidden", []),
+            "open": about.options.get("open", []), "claims": compared,
+        }  # fmt: skip
+    return model
+
+
+def _undeclared(settings: Settings, names: Sequence[str]) -> list[str]:
+    """Return what to say of submissions that do not declare what they were trained with."""
+    silent = [n for n in names if settings.models[n].kind == "submission" and not settings.models[n].options.get("ood_data")]
+    return [f"{name} does not say whether it was trained with unknown objects (--ood-data none, or which)" for name in silent]
 
 
 def _condition(condition: Condition, share: float | None) -> CardCondition:
@@ -148,7 +188,8 @@ def _gaps(
 ) -> list[CardGap]:
     """Return what is lacking of each model, with the line that makes it."""
     out: list[CardGap] = []
-    everywhere = list(dict.fromkeys(word for counts in counted.values() for word in counts.scorers.values()))
+    made = (word for counts in counted.values() for word in counts.scorers.values() if word != SUBMITTED.name)
+    everywhere = list(dict.fromkeys(made))
     for name, counts in counted.items():
         kinds = {MAPS: "", **counts.scorers}
         for kind, word in kinds.items():

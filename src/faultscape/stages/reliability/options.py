@@ -5,7 +5,54 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from faultscape.choices import CardPreset
+from faultscape.errors import OptionError
 from faultscape.stages.given_options import refuse_empty
+
+_COMMAND = "exec:"
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A program that is judged without seeing the truth.
+
+    Parameters
+    ----------
+    submission
+        exec:COMMAND, a program that reads NUMBER.png from one folder and writes NUMBER_anomaly.npy and NUMBER_segmentation.npy to another: {input} and {output} in the command, or its last two words.
+    submission_name
+        What the study calls it (default: submission).
+    ood_data
+        Which unknown objects it was trained with, as its authors declare; none for none.
+    publication
+        Where it is described, a URL.
+    claims
+        SET:AP:FPR95, what its authors measured on a set; more than .01 from what is measured here is refused. Repeat it for more.
+    """
+
+    submission: str | None = None
+    submission_name: str | None = None
+    ood_data: str | None = None
+    publication: str | None = None
+    claims: list[str] | None = None
+
+    @property
+    def name(self) -> str:
+        """What the study calls it."""
+        return self.submission_name or "submission"
+
+    @property
+    def source(self) -> str:
+        """It as a SOURCE of `predict`; '' where there is none."""
+        return f"submission:{self.submission.removeprefix(_COMMAND)}" if self.submission else ""
+
+    def check(self) -> None:
+        """OptionError for what is no command, and for what is said of a submission where there is none."""
+        if self.submission is not None and not self.submission.startswith(_COMMAND):
+            raise OptionError(f"--submission {self.submission}: is not exec:COMMAND, for example exec:./segment")
+        said = next((name for name, value in vars(self).items() if value not in (None, [])), "submission")
+        if self.submission is None and said != "submission":
+            option = f"--{said.replace('_', '-')}"
+            raise OptionError(f"{option} is of a submission; name its program too, --submission exec:COMMAND")
 
 
 @dataclass(frozen=True)
@@ -24,6 +71,8 @@ class ReliabilityOptions:
     seed: int = 0
     engine: str = "processes"
     workers: int | None = None
+    submission: Submission = Submission()
 
     def __post_init__(self) -> None:
         refuse_empty(self)
+        self.submission.check()

@@ -1,0 +1,1 @@
+"""Programs whose answers are judged without their seeing the truth (S4's third guard)."""

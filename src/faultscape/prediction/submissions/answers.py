@@ -1,0 +1,109 @@
+"""What a submission wrote for some images: ``NUMBER_anomaly.npy`` and ``NUMBER_segmentation.npy`` of each, checked before any of it is used.
+
+Conventions: an anomaly is (H, W) floats, all finite, at the size of its image; a segmentation (H, W) whole numbers, places of the class list. A file that is something else, of another name, or a
+link, makes the whole refused; an image that lacks a file was left out. Files are read one at a time, and never more of one than its image may have.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.errors import ModelError, RefusedError, counted
+from faultscape.formats.npy import read_npy
+from faultscape.nouns import UNKNOWN
+
+ANOMALY, SEGMENTATION = "_anomaly.npy", "_segmentation.npy"
+_WHOLE = 1 << 16
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An image as a submission was shown it: under which number, and its size (height, width); ``id`` is what the study calls it."""
+
+    number: str
+    shape: tuple[int, int]
+    id: str
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a submission says of an image: an anomaly (H, W) float32, and places of the class list (H, W)."""
+
+    anomaly: np.ndarray
+    segmentation: np.ndarray
+
+
+class Answers:
+    """The answers that lie in a folder, to images that were shown; ``lacking`` {number: which files it did not write}. RefusedError, which counts what is wrong and names the first, where anything is.
+
+    ``places`` (65536,) says which values a segmentation may hold, ``allowed`` says it in words.
+    """
+
+    def __init__(self, folder: Path, shown: Sequence[Shown], places: np.ndarray, allowed: str) -> None:
+        self._folder, self._places, self._allowed = folder, places, allowed
+        found = _names(folder)
+        names = {f"{one.number}{ending}": one for one in shown for ending in (ANOMALY, SEGMENTATION)}
+        faults = [f"{name} is not the name of an answer" for name in sorted(found - names.keys())]
+        for name, one in names.items():
+            if name in found and (why := self._fault(name, one)):
+                faults.append(f"{name}, of {one.id}, {why}")
+        if faults:
+            raise RefusedError(f"{counted(len(faults), 'file')} of {len(found)} cannot be used; the first: {faults[0]}")
+        self.lacking: Mapping[str, list[str]] = {
+            one.number: absent
+            for one in shown
+            if (absent := [word for word, ending in (("anomaly", ANOMALY), ("segmentation", SEGMENTATION)) if f"{one.number}{ending}" not in found])
+        }  # fmt: skip
+
+    def read(self, one: Shown) -> Answer:
+        """Return the answer to an image that lacks none; RefusedError where it is another than was checked."""
+        try:
+            return Answer(self._anomaly(one), self._segmentation(one))
+        except ModelError as error:
+            raise RefusedError(f"a file of {one.id} changed after it was checked: it {error}") from None
+
+    def _fault(self, name: str, one: Shown) -> str:
+        """Return what is wrong with a file, '' where nothing is."""
+        try:
+            (self._anomaly if name.endswith(ANOMALY) else self._segmentation)(one)
+        except ModelError as error:
+            return str(error)
+        return ""
+
+    def _anomaly(self, one: Shown) -> np.ndarray:
+        given = read_npy(self._folder / f"{one.number}{ANOMALY}", ModelError, shape=one.shape, kinds="f")
+        if bad := given.size - int(np.isfinite(given).sum()):
+            what = "NaN" if int(np.isnan(given).sum()) == bad else "NaN or infinite"
+            raise ModelError(f"holds {bad} of {given.size} scores that are {what}")
+        with np.errstate(over="ignore"):
+            scores = given.astype(np.float32)
+        if bad := scores.size - int(np.isfinite(scores).sum()):
+            raise ModelError(f"holds {counted(bad, 'score')} beyond what float32 holds")
+        return scores
+
+    def _segmentation(self, one: Shown) -> np.ndarray:
+        given = read_npy(self._folder / f"{one.number}{SEGMENTATION}", ModelError, shape=one.shape, kinds="iu")
+        low, high = int(given.min()), int(given.max())
+        if low < 0 or high >= _WHOLE:
+            raise ModelError(f"holds the value {low if low < 0 else high}; allowed are {self._allowed}")
+        labels = given.astype(np.uint8 if high < 256 else np.uint16)
+        if (bad := self._places[labels] == UNKNOWN).any():
+            raise ModelError(f"holds the value {int(labels[bad][0])}; allowed are {self._allowed}")
+        return labels
+
+
+def _names(folder: Path) -> set[str]:
+    """Return what lies in a folder that a program had; RefusedError where it is no folder any more."""
+    if os.path.islink(folder) or not folder.is_dir():
+        raise RefusedError("it took its output folder away")
+    return set(_each_name(folder))
+
+
+def _each_name(folder: Path) -> Iterator[str]:
+    with os.scandir(folder) as entries:
+        yield from (entry.name for entry in entries)

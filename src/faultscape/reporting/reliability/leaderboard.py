@@ -1,0 +1,106 @@
+"""How methods do from one edition of a blended set to the next (S4 Fig. 4): the average precision of the best variant of each, those that saw unknown objects in training dashed.
+
+Conventions: editions stand in the order of the card, in which they were made. A variant is a scorer of a model; the best is that of the highest mean AP over all editions on which the model was measured,
+the same one everywhere. Which is best is judged on the numbers that are shown. A gap in a line is an edition without a number.
+Source: S4 Fig. 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from faultscape.reporting.charts import Line, curves
+from faultscape.reporting.reliability.document import RANDOM, TRAINED_WITH_OOD, Card, CardCondition
+from faultscape.reporting.template import template
+
+_INKS = 5  # colours of report.css, b0 to b4
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A model on the editions of a set: its best variant, the AP of it on each edition (None where there is none) and their mean; ``dashed`` where it saw unknown objects in training."""
+
+    model: str
+    variant: str
+    values: tuple[float | None, ...]
+    mean: float
+    dashed: bool
+
+
+@dataclass(frozen=True)
+class Board:
+    """The editions of one base set, what each is called, and the models on them, the best first."""
+
+    of: str
+    editions: tuple[str, ...]
+    chance: tuple[float | None, ...]
+    standings: tuple[Standing, ...]
+
+
+def boards_of(card: Card) -> list[Board]:
+    """Return what there is to show, a board a base set of which there are two editions or more that some model was measured on."""
+    of_bases: dict[str, list[CardCondition]] = {}
+    for condition in card["conditions"]:
+        if condition.get("edition"):
+            of_bases.setdefault(condition.get("of", ""), []).append(condition)
+    boards = [_board(card, of, conditions) for of, conditions in of_bases.items() if len(conditions) > 1]
+    return [board for board in boards if board.standings]
+
+
+def leaderboard_page(card: Card) -> str:
+    """Return the HTML of all boards; '' where there is none."""
+    shown = [
+        {
+            "of": board.of,
+            "editions": board.editions,
+            "standings": [(standing, k % _INKS) for k, standing in enumerate(board.standings)],
+            "chance": board.chance,
+            "figure": curves(
+                _lines(board), board.editions, title=f"AP of the best variant of each model on {len(board.editions)} editions"
+            ),
+        }
+        for board in boards_of(card)
+    ]
+    return template("reliability/leaderboard.html.jinja").render(study=card["study"], boards=shown) if shown else ""
+
+
+def _board(card: Card, of: str, conditions: Sequence[CardCondition]) -> Board:
+    names = [condition["name"] for condition in conditions]
+    known: dict[tuple[str, str], dict[str, float]] = {}
+    for cell in card["cells"]:
+        value = cell.get("value")
+        if cell["metric"] == "average_precision" and cell["condition"] in names and value is not None:
+            known.setdefault((cell["model"], cell.get("scorer", "")), {})[cell["condition"]] = value
+    chance = known.get((RANDOM, RANDOM), {})
+    found = (_best(one["name"], known, names, one.get("flags", [])) for one in card["models"])
+    standings = sorted((one for one in found if one is not None), key=lambda one: -one.mean)
+    return Board(of, tuple(_called(conditions)), tuple(chance.get(name) for name in names), tuple(standings))
+
+
+def _best(
+    model: str, known: Mapping[tuple[str, str], Mapping[str, float]], names: Sequence[str], flags: Sequence[str]
+) -> Standing | None:
+    """Return a model by its best variant, among those that have a number on the most editions; None where it has none."""
+    mine = {scorer: values for (name, scorer), values in known.items() if name == model}
+    if not mine:
+        return None
+    most = max(map(len, mine.values()))
+    means = {scorer: sum(values.values()) / most for scorer, values in mine.items() if len(values) == most}
+    variant = max(means, key=lambda scorer: means[scorer])
+    dashed = any(flag.startswith(TRAINED_WITH_OOD) for flag in flags)
+    return Standing(model, variant, tuple(mine[variant].get(name) for name in names), means[variant], dashed)
+
+
+def _called(conditions: Sequence[CardCondition]) -> list[str]:
+    """Return what editions are called: by their own names where these differ, else by those of their sets."""
+    names = [condition.get("edition", "") for condition in conditions]
+    return names if len(set(names)) == len(names) else [condition["name"] for condition in conditions]
+
+
+def _lines(board: Board) -> list[Line]:
+    lines = [
+        Line(f"{one.model} ({one.variant})", one.values, f"c{k % _INKS}", dashed=one.dashed, mark=str(k + 1))
+        for k, one in enumerate(board.standings)
+    ]
+    return [*lines, Line("chance", board.chance, "chance")]

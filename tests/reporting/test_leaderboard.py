@@ -1,0 +1,70 @@
+"""The leaderboard over editions, drawn from the card's document alone."""
+
+from __future__ import annotations
+
+import re
+
+from faultscape.reporting.reliability.document import RANDOM, Card
+from faultscape.reporting.reliability.leaderboard import boards_of, leaderboard_page
+
+AP = {
+    ("a", "msp"): (0.2, 0.3, 0.2),
+    ("a", "energy"): (0.25, 0.25, 0.25),
+    ("a", "entropy"): (0.9, None, None),
+    ("b", "submitted"): (0.6, None, 0.7),
+    (RANDOM, RANDOM): (0.02, 0.03, 0.02),
+}
+
+
+def card(editions: int = 3) -> Card:
+    names = ["2026-01", "2026-06", "2026-11"][:editions]
+    return {
+        "study": "<street>",
+        "models": [
+            {"name": "a", "scorers": ["msp", "energy", "entropy"], "flags": []},
+            {"name": "b", "scorers": ["submitted"], "flags": ["trained-with-ood (declared)"]},
+            {"name": "idle", "scorers": []},
+        ],
+        "conditions": [
+            {"name": "main", "kind": "clean"},
+            *({"name": f"v2-{name}", "kind": "anomaly", "of": "main", "edition": name} for name in names),
+            {"name": "lost", "kind": "anomaly"},
+        ],
+        "cells": [
+            {"model": model, "scorer": scorer, "condition": f"v2-{name}", "metric": "average_precision", "value": value}
+            for (model, scorer), values in AP.items()
+            for name, value in zip(names, values, strict=False)
+        ]
+        + [{"model": "a", "scorer": "msp", "condition": "lost", "metric": "average_precision", "value": 0.99}],
+    }  # fmt: skip
+
+
+def test_the_best_variant_is_that_of_the_highest_mean_over_the_editions() -> None:
+    (board,) = boards_of(card())
+    assert (board.of, board.editions, board.chance) == ("main", ("2026-01", "2026-06", "2026-11"), (0.02, 0.03, 0.02))
+    assert [(one.model, one.variant, one.values, one.dashed) for one in board.standings] == [
+        ("b", "submitted", (0.6, None, 0.7), True),
+        ("a", "energy", (0.25, 0.25, 0.25), False),
+    ]
+    assert [round(one.mean, 9) for one in board.standings] == [0.65, 0.25]
+
+
+def test_a_page_is_made_of_two_editions_or_more() -> None:
+    assert leaderboard_page(card(editions=1)) == ""
+    page = leaderboard_page(card())
+    lines = re.findall(r'<line class="line ([^"]+)" x1="([\d.]+)%"', page)
+    assert [kind for kind, _ in lines] == ["c1", "c1", "chance", "chance"]  # b has no neighbours that are known
+    assert page.count('<circle class="point c0"') == 2
+    assert page.count('<circle class="point c1"') == 3
+    assert "<title>a (energy), 2026-06: 0.250</title>" in page
+    assert '<line class="line dashed"' in page
+    assert "&lt;street&gt;" in page
+    assert "<street>" not in page
+    assert "<td>–</td>" in page
+    assert not re.findall(r"stroke: *#|fill: *#", page.partition("{% include")[2])
+
+
+def test_sets_of_the_same_edition_are_called_by_their_names() -> None:
+    document = card(editions=2)
+    document["conditions"][2]["edition"] = "2026-01"
+    assert boards_of(document)[0].editions == ("v2-2026-01", "v2-2026-06")
