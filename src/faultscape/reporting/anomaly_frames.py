@@ -30,7 +30,7 @@ LABELS = ((0, (96, 125, 160)), (1, (230, 120, 40)), (255, (0, 0, 0)))  # colours
 VOID_GREEN, WRONG_BLACK = (120, 235, 70), (0, 0, 0)
 _OUTLINE, _CASING = (255, 128, 20), (20, 20, 24)
 _FAINT = 1e-4  # the share of known pixels from which a score is darkest
-_GREYS = ((250, 249, 246), (236, 234, 230), (221, 219, 215), (205, 203, 199), (188, 186, 183))
+_GREYS = ((251, 250, 247), (241, 239, 235), (230, 228, 223), (218, 215, 210), (206, 203, 198))
 _BLUES = ((150, 190, 232), (116, 166, 220), (84, 141, 205), (58, 116, 186), (38, 92, 163), (25, 71, 138), (17, 53, 112), (12, 38, 87), (9, 26, 63), (6, 15, 40))  # fmt: skip
 _RAMP = np.array([*_GREYS, *_BLUES], np.uint8)
 _TURN = len(_GREYS) / len(_RAMP)
@@ -146,6 +146,19 @@ def fit_cards(cards: Iterable[FrameCard], room: Room) -> tuple[list[FrameCard], 
     return kept, left_out
 
 
+def by_model(frames: Iterable[FrameCard]) -> list[tuple[str, list[FrameCard]]]:
+    """Return frames by model and scorer, each with a heading that says the range of their average precision."""
+    groups: dict[tuple[str, str], list[FrameCard]] = {}
+    for frame in frames:
+        groups.setdefault((frame.model, frame.scorer), []).append(frame)
+    out = []
+    for (model, scorer), of in groups.items():
+        values = [frame.average_precision for frame in of]
+        called = model if scorer == model else f"{model}, {scorer}"
+        out.append((f"{called}: AP of a frame from {min(values):.3f} to {max(values):.3f}", of))
+    return out
+
+
 def label_picture(anomaly: np.ndarray) -> np.ndarray:
     """Return labels of anomaly (H, W) as colours (H, W, 3).
 
@@ -183,7 +196,7 @@ def score_picture(shares: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """Return a score (H, W), as the shares of known pixels that score as high, at (width, height): grey above 5 %, blue below, dark where few do.
 
     >>> [int(rgb[0]) for rgb in score_picture(np.array([[1.0, 0.051, 0.05, 0.0]]), (4, 1))[0]]
-    [250, 188, 150, 6]
+    [251, 206, 150, 6]
     """
     safe = np.clip(np.where(np.isnan(shares), 1.0, shares), _FAINT, 1.0)
     below = np.log(1 / safe) / np.log(1 / FALSE)  # 0..1 of what is not flagged

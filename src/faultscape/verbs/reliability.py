@@ -35,6 +35,7 @@ def reliability(
     misclassified: list[str] | None = None,
     reference: str | None = None,
     output: Place | None = None,
+    worst: int = 2,
     resamples: int = 200,
     seed: int = 0,
     engine: str = "processes",
@@ -60,6 +61,8 @@ def reliability(
         The model that corruption errors are divided by; default: the first.
     output
         The folder to write to; default: STUDY/reliability.
+    worst
+        Pictures of the best and the worst frames of each model and set with anomalies; their model runs on them once more. 0 for none.
     resamples
         Draws for the intervals of calibration errors; 0 for none.
     seed
@@ -71,9 +74,9 @@ def reliability(
     """
     from faultscape.stages.reliability.judge_study import judge_study
 
-    if resamples < 0 or seed < 0:
-        raise OptionError(f"resamples and seed are 0 or more; got {resamples} and {seed}")
+    if min(resamples, seed, worst) < 0:
+        raise OptionError(f"resamples, seed and worst are 0 or more; got {resamples}, {seed} and {worst}")
     options = ReliabilityOptions(
-        needed_text(study, "study"), several(models), truth, several(natural), several(misclassified), reference, place_text(output, "output"), resamples, seed, engine, workers
+        needed_text(study, "study"), several(models), truth, several(natural), several(misclassified), reference, place_text(output, "output"), worst, resamples, seed, engine, workers
     )  # fmt: skip
     return Reliability(*judge_study(options))

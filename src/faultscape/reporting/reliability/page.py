@@ -7,7 +7,7 @@ Source: S3 Fig. 1, Tables 2 and 3; S4 Figs. 2, 5 and 6, Tables 1 and 3.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,7 +62,7 @@ def _context(card: Card, facts: Facts) -> dict[str, Any]:
         "card": card, "f": facts, "fig": figures, "draw": drawn, "plane": planes, "version": __version__, "arrows": ARROWS, "arrow_words": ARROW_WORDS,
         "headline": headline(index, standings), "claims": claims, "keys": _keys(card), "models": list(enumerate(index.models)),
         "front": views.front(card, index), "severities": views.severities(card, index), "sets": sets, "stray": stray,
-        "frames": {name: frame_groups(frame for frame in facts.frames if frame.data_set == name) for name in [*named, *stray]},
+        "frames": {name: anomaly_frames.by_model(frame for frame in facts.frames if frame.data_set == name) for name in [*named, *stray]},
         "ramp": anomaly_frames.ramp(), "errors": views.error_sets(card, index), "calibration": views.calibration(card, index),
         "ranking": views.without_labels(card, index), "differences": views.differences(card, index, standings), "times": views.times(card, index),
         "defined": views.definitions(card), "order": ORDER, "units": units_words(card.get("units") or {}), "titles": _titles(card), "notes": [*card.get("notes", []), *facts.notes],
@@ -89,18 +89,6 @@ def _keys(card: Card) -> list[tuple[str, str]]:
 def _titles(card: Card) -> dict[str, str]:
     """Return {word: title} of all scorers of a card."""
     return {word: views.scorer_title(word) for one in card["models"] for word in one.get("scorers", [])}
-
-
-def frame_groups(frames: Iterable[FrameCard]) -> list[tuple[str, list[FrameCard]]]:
-    """Return frames by model and scorer, each with a heading that says their range."""
-    groups: dict[tuple[str, str], list[FrameCard]] = {}
-    for frame in frames:
-        groups.setdefault((frame.model, frame.scorer), []).append(frame)
-    out = []
-    for (model, scorer), of in groups.items():
-        values = [frame.average_precision for frame in of]
-        out.append((f"{model}, {scorer}: AP of a frame from {number(min(values))} to {number(max(values))}", of))
-    return out
 
 
 def units_words(units: Mapping[str, Any]) -> str:

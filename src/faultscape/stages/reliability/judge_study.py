@@ -27,6 +27,7 @@ from faultscape.stages.reliability.conditions import Condition, find_conditions,
 from faultscape.stages.reliability.counts import ModelCounts, fill_counts, line_that_counts
 from faultscape.stages.reliability.numbers import ModelNumbers
 from faultscape.stages.reliability.options import ReliabilityOptions
+from faultscape.stages.reliability.pictures import Frames
 from faultscape.stressors.holdout import hold_out
 from faultscape.study.folder import existing, make_folder, put
 from faultscape.study.lock import writing
@@ -80,8 +81,10 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
             ],
             "units": {"drawn": "groups" if units.grouped else "images", "count": units.count},
             "notes": notes,
-            "provenance": {"faultscape": version("faultscape"), "arguments": given_options(options, but=("study", "output", "engine", "workers"))},
+            "provenance": {"faultscape": version("faultscape"), "arguments": given_options(options, but=("study", "output", "engine", "workers", "worst"))},
         }  # fmt: skip
+        frames = Frames(root, settings, images, judged, stress).facts(document, found, models, conditions, options.worst)
+        page = card_page(document, frames)
         out = Path(options.output) if options.output else root / "reliability"
         make_folder(out)
         put(
@@ -89,7 +92,7 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
             (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "surrogateescape"),
         )
         write_tables(out, document)
-        put(out / "report.html", card_page(document).encode("utf-8", "xmlcharrefreplace"))
+        put(out / "report.html", page.encode("utf-8", "xmlcharrefreplace"))
         log(root, "reliability", output=str(out))
     return str(out), document
 

@@ -18,6 +18,7 @@ class ReliabilityOptions:
     misclassified: tuple[str, ...] = ()
     reference: str | None = None
     output: str | None = None
+    worst: int = 2
     resamples: int = 200
     seed: int = 0
     engine: str = "processes"

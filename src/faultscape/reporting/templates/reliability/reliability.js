@@ -4,7 +4,7 @@
     button.addEventListener("click", () => {
       const lit = button.getAttribute("aria-pressed") === "true" ? null : button.dataset.model;
       for (const other of document.querySelectorAll("button[data-model]")) other.setAttribute("aria-pressed", String(other.dataset.model === lit));
-      for (const line of document.querySelectorAll("g.line")) line.classList.toggle("dim", lit !== null && line.dataset.model !== lit);
+      for (const line of document.querySelectorAll("g.line")) { line.classList.toggle("dim", lit !== null && line.dataset.model !== lit); line.classList.toggle("lit", line.dataset.model === lit); }
     });
   }
   for (const table of document.querySelectorAll("table.sortable")) {
