@@ -111,7 +111,7 @@ def scores(out: Path, data: DataSet, definitions: Definitions, reading: Reading,
             if old != model_scores.place(job):
                 old.unlink(missing_ok=True)
         found = model_scores.read(job)
-        result.found[job.name] = found
+        result.found[job.name], result.jobs[job.name] = found, job
         result.notes += _notes(job, found)
         result.failures[job.name] = [(str(i), str(w)) for i, w in found["failures"].tolist()]
     return result
