@@ -32,9 +32,10 @@ from faultscape.metrics.scores import bootstrap
 from faultscape.metrics.scores.detection import detection
 from faultscape.metrics.summary import weighed
 from faultscape.stages.given_options import group_options
-from faultscape.stages.measure import lists, score_jobs
-from faultscape.stages.measure import scores as scoring
+from faultscape.stages.measure import lists
 from faultscape.stages.measure.options import FileRules, Reading, ScoreFolders
+from faultscape.stages.measure.scores import jobs as score_jobs
+from faultscape.stages.measure.scores import model_scores as scoring
 from faultscape.study.tables import measures
 
 DATA = Path(os.environ.get("FAULTSCAPE_DATA", "../shared/data"))

@@ -177,9 +177,10 @@ def test_presets_and_options_without_effect_are_told(
         measured(tmp_path, "--preset", preset, of=corpus)
         assert "changes nothing" not in capsys.readouterr().out
     truth, scores = masks(tmp_path, None)
-    measured(tmp_path / "a", truth, "--anomaly", scores, "--worst", 5, "--images", tmp_path / "masks")
+    measured(tmp_path / "a", truth, "--anomaly", scores, "--worst", 5, "--images", tmp_path / "masks", "--connectivity", 4)
     out = capsys.readouterr().out
-    assert "note: --worst has no effect: it applies to maps" in out
-    assert "note: --images has no effect: it applies to folders of maps" in out
+    assert "note: --connectivity has no effect: it applies to maps of classes" in out
+    assert "--worst has no effect" not in out
+    assert "--images has no effect" not in out
     measured(tmp_path / "b", truth, "--anomaly", scores, "--preset", "fishyscapes")
     assert "--preset" not in capsys.readouterr().out

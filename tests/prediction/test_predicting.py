@@ -18,7 +18,7 @@ from faultscape.maps import runs
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.sources import torch_network
 from faultscape.prediction.sources.onnx import OnnxNetwork
-from faultscape.stages.measure.kept_scores import KeptScores
+from faultscape.stages.measure.scores.kept import KeptScores
 from faultscape.study.parts import read_manifest
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps

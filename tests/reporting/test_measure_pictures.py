@@ -103,3 +103,32 @@ def test_photos_that_do_not_fit_are_counted(tmp_path: Path, monkeypatch: pytest.
         engine="local",
     )  # fmt: skip
     assert re.search(r"\d of those shown (is|are) without photo", Page((tmp_path / "out" / "report.html").read_text()).text)
+
+
+def test_anomaly_scores_have_their_best_and_worst_frames_and_the_share_of_anomalies(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    values = {}
+    for k, strength in enumerate((0.0, 3.0, 0.5, 1.0)):
+        mask = np.zeros((40, 50), np.uint8)
+        mask[10:20, 10:20], mask[:4] = 1, 255
+        score = (rng.normal(size=mask.shape) + strength * mask).astype(np.float32)
+        score[0, 0] = np.nan  # void is not looked at
+        for folder in ("masks", "scores", "photos"):
+            (tmp_path / folder).mkdir(exist_ok=True)
+        Image.fromarray(mask).save(tmp_path / "masks" / f"{k}.png")
+        Image.fromarray(mask[..., None].repeat(3, 2)).save(tmp_path / "photos" / f"{k}.png")
+        np.save(tmp_path / "scores" / f"{k}.npy", score)
+        values[str(k)] = strength
+    found = fs.measure(
+        str(tmp_path / "masks"), scores=fs.ScoreFolders(anomaly=[f"mine={tmp_path / 'scores'}"]), files=fs.FileRules(images=str(tmp_path / "photos")), output=str(tmp_path / "out"), resamples=20, worst=1, engine="local",
+    )  # fmt: skip
+    share = 100 / (36 * 50)
+    assert found.document["anomalous"] == {"mine": pytest.approx(share)}
+    html = (tmp_path / "out" / "report.html").read_text()
+    page = Page(html)
+    assert "5.56 % of the judged pixels are anomalous" in page.text
+    assert re.findall(r"<h5>(Worst|Best): (\w)</h5>", html) == [("Worst", "0"), ("Best", "1")]
+    assert "Its object is missed" in page.text.partition("Worst: 0")[2].partition("Best: 1")[0]
+    assert "Its object is found" in page.text.partition("Best: 1")[2]
+    assert len([1 for tag, _ in page.tags if tag == "img"]) == 6
+    assert "frames" in page.ids()

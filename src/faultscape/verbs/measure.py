@@ -104,7 +104,7 @@ def measure(
     seed
         Of the bootstrap.
     worst
-        Pictures of the worst images in the report, for each kind of error.
+        Pictures in the report: the worst images for each kind of error, and of anomaly scores as many of the best and the worst frames.
     engine
         local (this process), processes (all cores), ray, or ray://HOST:PORT.
     workers

@@ -37,6 +37,7 @@ def reliability(
     reference: str | None = None,
     preset: CardPreset | None = None,
     output: Place | None = None,
+    worst: int = 2,
     resamples: int = 200,
     seed: int = 0,
     engine: str = "processes",
@@ -65,6 +66,8 @@ def reliability(
         Also evaluate as others do, to explain their numbers: bravo-2024 (the challenge's means), s3-code (void as known, 200 thresholds).
     output
         The folder to write to; default: STUDY/reliability.
+    worst
+        Pictures of the best and the worst frames of each model and set with anomalies; their model runs on them once more. 0 for none.
     resamples
         Draws for the intervals of calibration errors; 0 for none.
     seed
@@ -81,10 +84,10 @@ def reliability(
     from faultscape.stages.reliability.claims import read_claims
     from faultscape.stages.reliability.judge_study import judge_study
 
-    if resamples < 0 or seed < 0:
-        raise OptionError(f"resamples and seed are 0 or more; got {resamples} and {seed}")
+    if min(resamples, seed, worst) < 0:
+        raise OptionError(f"resamples, seed and worst are 0 or more; got {resamples}, {seed} and {worst}")
     options = ReliabilityOptions(
-        needed_text(study, "study"), several(models), truth, several(natural), several(misclassified), reference, preset, place_text(output, "output"), resamples, seed, engine, workers, submission
+        needed_text(study, "study"), several(models), truth, several(natural), several(misclassified), reference, preset, place_text(output, "output"), worst, resamples, seed, engine, workers, submission
     )  # fmt: skip
     if submission.source:
         read_claims(submission.claims or [])

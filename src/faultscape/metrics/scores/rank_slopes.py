@@ -115,6 +115,28 @@ def recall_above(places: np.ndarray, counts: np.ndarray, at: int) -> float:
     return float(counts[places >= at].sum() / total) if total else float("nan")
 
 
+def average_precision_alone(image: SparseHistogram) -> float:
+    """Return the average precision of one image's pixels by themselves, NaN where none is anomalous, or every one.
+
+    >>> average_precision_alone(SparseHistogram(np.array([10, 20, 30]), np.array([2, 1, 0]), np.array([0, 1, 1])))
+    0.8333333333333333
+    """
+    tp, fp = np.cumsum(image.anomalous[::-1]), np.cumsum(image.known[::-1])
+    if not len(tp) or not tp[-1] or not fp[-1]:
+        return float("nan")
+    return float((image.anomalous[::-1] * tp / np.maximum(tp + fp, 1)).sum() / tp[-1])
+
+
+def shares_above(known: np.ndarray) -> np.ndarray:
+    """Return (65536,) the share of counted pixels (65536,) at each place or above: its false positive rate as a threshold; NaN without pixels.
+
+    >>> shares_above(np.bincount([1, 1, 2, 5], minlength=SIZE))[[0, 2, 5, 6]].tolist()
+    [1.0, 0.5, 0.25, 0.0]
+    """
+    total = known.sum()
+    return np.cumsum(known[::-1])[::-1] / total if total else np.full(SIZE, np.nan)
+
+
 def value_at(place: int) -> float:
     """Return the rounded score of a place; infinity beyond the last."""
     return float(VALUES[place]) if place < SIZE else float("inf")

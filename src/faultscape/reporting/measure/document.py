@@ -81,7 +81,7 @@ class DrawnUnits(TypedDict):
 
 
 class SetDocument(TypedDict, total=False):
-    """What was found of one data set."""
+    """What was found of one data set; ``anomalous`` {NAME: share of anomalous pixels} where there are anomaly scores."""
 
     models: Required[dict[str, dict[str, MetricEntry]]]
     images: dict[str, int]
@@ -90,6 +90,7 @@ class SetDocument(TypedDict, total=False):
     gaps: list[GapRow]
     curves: dict[str, JsonObject]
     confusion: dict[str, list[list[int]]]
+    anomalous: dict[str, float]
     failures: int
     units: DrawnUnits
     chosen: int

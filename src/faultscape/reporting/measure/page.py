@@ -13,7 +13,8 @@ from typing import Any, cast
 
 from faultscape import __version__
 from faultscape.metrics.catalogue import METRICS
-from faultscape.reporting import figures
+from faultscape.reporting import anomaly_frames, figures
+from faultscape.reporting.anomaly_frames import FrameCard
 from faultscape.reporting.competition.page import number
 from faultscape.reporting.measure import figures as measure_figures
 from faultscape.reporting.measure import views
@@ -47,7 +48,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the page shows besides the document; ``left_out`` images and ``photos_left_out`` photos of others did not fit, ``unreadable`` photos were not there or no pictures, ``colours`` {data set: [(class, CSS colour)]} are those of the pictures."""
+    """What the page shows besides the document; ``left_out`` images and ``photos_left_out`` photos of others did not fit, ``unreadable`` photos were not there or no pictures, ``colours`` {data set: [(class, CSS colour)]} are those of the pictures, ``frames`` those of anomaly scores, of which ``frames_left_out`` did not fit."""
 
     title: str = "measured"
     worst: tuple[Card, ...] | list[Card] = ()
@@ -55,6 +56,8 @@ class Facts:
     photos_left_out: int = 0
     unreadable: int = 0
     colours: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    frames: Sequence[FrameCard] = ()
+    frames_left_out: int = 0
 
 
 def page(document: Document, facts: Facts) -> str:
@@ -88,6 +91,8 @@ def _context(document: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
         "kinds": _kinds(facts.worst, len(named) > 1),
         "provenance": document.get("provenance", {}),
         "definitions": defined,
+        "ramp": anomaly_frames.ramp(),
+        "frame_sets": _frame_sets(facts.frames),
     }
 
 
@@ -174,6 +179,7 @@ def _set(name: str, one: Mapping[str, Any]) -> dict[str, Any]:
         "classes": one.get("classes", []),
         "notes": one.get("notes", []),
         "failures": one.get("failures", 0),
+        "anomalous": _share(one.get("anomalous", {})),
         "sentences": [said for model in models if (said := sentence(cast("SetDocument", one), model))],
         "saturated": saturated(one),
         "dots": views.dots(one),
@@ -193,6 +199,22 @@ def _kinds(cards: Sequence[Card], several: bool) -> list[tuple[str, str, list[tu
         name = f"{card.model} on {card.data_set}" if several else card.model
         found.setdefault(card.metric, {}).setdefault(name, []).append(card)
     return [(*TITLES.get(metric, (metric, metric)), list(of.items())) for metric, of in found.items()]
+
+
+def _share(shares: Mapping[str, float]) -> str:
+    """Return the share of anomalous pixels in per cent, the least and the largest where models have other images.
+
+    >>> _share({"a": 0.0221}), _share({"a": 0.02, "b": 0.03}), _share({})
+    ('2.21 %', '2.00–3.00 %', '')
+    """
+    texts = [f"{100 * share:.2f}" for share in sorted(shares.values())]
+    return "" if not texts else f"{texts[0]} %" if texts[0] == texts[-1] else f"{texts[0]}–{texts[-1]} %"
+
+
+def _frame_sets(frames: Sequence[FrameCard]) -> list[tuple[str, list[tuple[str, list[FrameCard]]]]]:
+    """Return the frames by data set and model: (data set, [(heading, frames)])."""
+    names = dict.fromkeys(frame.data_set for frame in frames)
+    return [(name, anomaly_frames.by_model(frame for frame in frames if frame.data_set == name)) for name in names]
 
 
 def _range(numbers: Sequence[int]) -> str:

@@ -1,10 +1,121 @@
-"""The page of the card."""
+"""The page of the card: the document of reliability.json in, one HTML file out, with nothing loaded from anywhere.
+
+Conventions: as the page of measure - templates, style and script travel inside the page, Jinja2 escapes whatever is inserted, unknown numbers are a dash, the same facts give the same bytes. Any part of a
+document may be missing; its section is then left out. What is said of models is what paired intervals allow (`questions`).
+Source: S3 Fig. 1, Tables 2 and 3; S4 Figs. 2, 5 and 6, Tables 1 and 3.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from faultscape import __version__
+from faultscape.metrics.scorers import ORDER
+from faultscape.reporting import anomaly_frames, figures
+from faultscape.reporting.anomaly_frames import FrameCard
+from faultscape.reporting.competition.page import number
+from faultscape.reporting.measure import figures as planes
+from faultscape.reporting.measure.page import flat
+from faultscape.reporting.reliability import figures as drawn
+from faultscape.reporting.reliability import views
 from faultscape.reporting.reliability.document import Card
+from faultscape.reporting.reliability.questions import CardIndex, headline, questions, verdict
+from faultscape.reporting.template import template
+
+ARROWS = {"high": "↑", "low": "↓"}
+ARROW_WORDS = {"high": "higher is better", "low": "lower is better"}
 
 
-def card_page(card: Card) -> str:
+@dataclass(frozen=True)
+class Facts:
+    """What the page shows besides the document: frames with their pictures, how many had no room, what to say of pictures, and the (class, CSS colour) of predictions."""
+
+    frames: Sequence[FrameCard] = ()
+    left_out: int = 0
+    notes: Sequence[str] = ()
+    colours: Sequence[tuple[str, str]] = field(default_factory=tuple)
+
+
+def card_page(card: Card, facts: Facts | None = None) -> str:
     """Return the HTML of a card."""
-    return f"<!doctype html><title>{card['study']}</title>"
+    shown = facts or Facts()
+    page = template("reliability/page.html.jinja", number=number, flat=flat, signed=signed, amount=amount)
+    return page.render(**_context(_whole(card), shown))
+
+
+def _whole(card: Card) -> Card:
+    """Return a card that has every list, those that were missing empty."""
+    lists: dict[str, Any] = {key: [] for key in ("models", "conditions", "cells", "objects", "paired", "gaps", "times", "notes")}
+    return {**lists, **card}  # type: ignore[typeddict-item]
+
+
+def _context(card: Card, facts: Facts) -> dict[str, Any]:
+    index = CardIndex(card)
+    standings = [index.stand(question) for question in questions(card)]
+    claims = [(standing.question.title, verdict(standing)) for standing in standings] if len(index.models) > 1 else []
+    sets = views.anomaly_sets(card, index)
+    named = {one["name"] for one in sets}
+    stray = list(dict.fromkeys(frame.data_set for frame in facts.frames if frame.data_set not in named))
+    return {
+        "card": card, "f": facts, "fig": figures, "draw": drawn, "plane": planes, "version": __version__, "arrows": ARROWS, "arrow_words": ARROW_WORDS,
+        "headline": headline(index, standings), "claims": claims, "keys": _keys(card), "models": list(enumerate(index.models)),
+        "front": views.front(card, index), "severities": views.severities(card, index), "sets": sets, "stray": stray,
+        "frames": {name: anomaly_frames.by_model(frame for frame in facts.frames if frame.data_set == name) for name in [*named, *stray]},
+        "ramp": anomaly_frames.ramp(), "errors": views.error_sets(card, index), "calibration": views.calibration(card, index),
+        "ranking": views.without_labels(card, index), "differences": views.differences(card, index, standings), "times": views.times(card, index),
+        "defined": views.definitions(card), "order": ORDER, "units": units_words(card.get("units") or {}), "titles": _titles(card), "notes": [*card.get("notes", []), *facts.notes],
+    }  # fmt: skip
+
+
+def _keys(card: Card) -> list[tuple[str, str]]:
+    """Return what the card is of, in numbers."""
+    conditions = card["conditions"]
+    clean = next((c for c in conditions if c["kind"] == "clean"), None)
+    corrupted = [c for c in conditions if c["kind"] == "corrupted"]
+    out = [("models", str(len(card["models"])))]
+    if clean is not None:
+        out.append((f"images of {clean['name']}", f"{clean.get('images', 0):,}"))
+    if corrupted:
+        kinds = len({c.get("corruption", "") for c in corrupted})
+        out += [("corruptions", str(kinds)), ("corrupted sets", str(len(corrupted)))]
+    for kind, title in (("natural", "natural shifts"), ("foggy", "foggy sets"), ("anomaly", "sets with anomalies")):
+        if several := sum(c["kind"] == kind for c in conditions):
+            out.append((title, str(several)))
+    return out
+
+
+def _titles(card: Card) -> dict[str, str]:
+    """Return {word: title} of all scorers of a card."""
+    return {word: views.scorer_title(word) for one in card["models"] for word in one.get("scorers", [])}
+
+
+def units_words(units: Mapping[str, Any]) -> str:
+    """Return in words what intervals speak of.
+
+    >>> units_words({"drawn": "images", "count": 24})
+    '24 images are drawn anew, each with all that was made of it'
+    """
+    if not units.get("count"):
+        return ""
+    what = "groups of images" if units.get("drawn") == "groups" else "images"
+    return f"{units['count']:,} {what} are drawn anew, each with all that was made of it"
+
+
+def signed(value: float | None) -> str:
+    """Return a difference with its sign.
+
+    >>> signed(0.01234), signed(-0.5), signed(None)
+    ('+0.012', '−0.500', '–')
+    """
+    return number(value) if value is None or value < 0 else f"+{value:.3f}"
+
+
+def amount(share: float | None, digits: int = 0) -> str:
+    """Return a share in per cent, small ones with two digits.
+
+    >>> amount(0.25), amount(0.0221, 2), amount(None)
+    ('25 %', '2.21 %', '–')
+    """
+    return "–" if share is None else f"{100 * share:.{digits}f} %"

@@ -95,7 +95,7 @@ def _models(card: Card) -> View | None:
         *(_of_maps(card, f"mIoU {name}", name, "miou") for name in conditions_of(card, "natural", "foggy")),
         _of_maps(card, f"ECE {clean}", clean, "ece"),
         _of_score(card, "calibration AUROC", clean, "error_auroc", main=True),
-        _of_score(card, "corrupted", CORRUPTED, "error_auroc", main=True),
+        _of_score(card, "calibration AUROC corrupted", CORRUPTED, "error_auroc", main=True),
         *(_of_score(card, f"AP {name}", name, "average_precision", main=True) for name in conditions_of(card, "anomaly")),
     ]
     if any(column.metric == "average_precision" and column.cell(RANDOM, RANDOM) for column in columns):

@@ -24,7 +24,7 @@ from faultscape.metrics.summary import Summary
 from faultscape.reporting.measure import document as measure_document
 from faultscape.stages.measure import notes
 from faultscape.stages.measure.image_order import ranks_of
-from faultscape.stages.measure.score_summary import Scored
+from faultscape.stages.measure.scores.summary import Scored
 from faultscape.stages.measure.sets import DataSet
 from faultscape.study.tables import measures
 
@@ -33,10 +33,11 @@ Failures = Mapping[str, Sequence[tuple[str, str]]]
 
 @dataclass(frozen=True, eq=False)
 class MeasuredSet:
-    """A data set's part of measure.json, and {NAME: {metric: (I,)}} of its images by themselves."""
+    """A data set's part of measure.json, {NAME: {metric: (I,)}} of its images by themselves, and what was found of its scores."""
 
     document: measure_document.SetDocument
     images: dict[str, dict[str, np.ndarray]] = field(repr=False)
+    scored: Scored | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +97,8 @@ def gather(
     curves = {name: of.curves | scored.curves.get(name, {}) for name, of in maps.items()}
     document["curves"] = {name: found for name, found in curves.items() if found}
     document["confusion"] = {name: of.confusion for name, of in maps.items() if of.confusion is not None}
+    if scored.anomalous:
+        document["anomalous"] = {name: measure_document.number(share) or 0.0 for name, share in scored.anomalous.items()}
     document["failures"] = sum(len(found) for found in failures.values())
     document["units"] = {"drawn": "groups" if units.grouped else "images", "count": units.count}
     images = {name: of.images | scored.images.get(name, {}) for name, of in maps.items()}
@@ -111,7 +114,7 @@ def gather(
         document["notes"] = [first, *lines, *drawn]
     else:
         document["notes"] = lines + drawn
-    return MeasuredSet(document, images)
+    return MeasuredSet(document, images, scored)
 
 
 def _presents(out: Path, data: DataSet, scored: Scored, failures: Failures) -> dict[str, np.ndarray]:

@@ -20,10 +20,11 @@ from faultscape.metrics.overlaps.region_counts import WHOLE
 from faultscape.reporting.measure import document as measure_document
 from faultscape.stages import evidence, fill
 from faultscape.stages.artefacts.measures import made_from_now
-from faultscape.stages.measure import gather, idle_options, lists, notes, pictures, score_jobs
+from faultscape.stages.measure import gather, idle_options, lists, notes, pictures
 from faultscape.stages.measure.gather import MeasuredSet
 from faultscape.stages.measure.jobs import MeasuredPart
 from faultscape.stages.measure.options import WORST, MeasureOptions
+from faultscape.stages.measure.scores import jobs as score_jobs
 from faultscape.stages.measure.sets import SCORES, DataSet, SetPart, inputs, shard_jobs
 from faultscape.stages.measure.shard import asked_metrics, of_maps, own_metrics
 from faultscape.stages.snapshot import Snapshot

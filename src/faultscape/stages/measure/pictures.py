@@ -20,6 +20,7 @@ from faultscape.errors import FaultscapeError
 from faultscape.maps.resize import nearest
 from faultscape.metrics.catalogue import named
 from faultscape.metrics.definitions import Definitions
+from faultscape.reporting.anomaly_frames import fit_cards
 from faultscape.reporting.competition.gallery import Room, fit, photo_uri
 from faultscape.reporting.measure import page as measure_page
 from faultscape.reporting.measure import region_pictures
@@ -28,6 +29,7 @@ from faultscape.reporting.measure.tables import MAPS
 from faultscape.stages.measure.gather import MeasuredSet
 from faultscape.stages.measure.image_order import ranks_of
 from faultscape.stages.measure.jobs import Source
+from faultscape.stages.measure.scores.frames import anomaly_frames
 from faultscape.stages.measure.sets import DataSet
 from faultscape.stages.measure.shard import reader
 
@@ -45,7 +47,7 @@ def page(
     definitions: Definitions,
     worst: int,
 ) -> str:
-    """Return the page of what was measured, with the ``worst`` images of each model and kind of error."""
+    """Return the page of what was measured, with the ``worst`` images of each model and kind of error, and of anomaly scores as many best and worst frames."""
     options = document.get("provenance") or {}
     room = Room(ROOM)
     cards: list[measure_page.Card] = []
@@ -63,13 +65,19 @@ def page(
         photos_left_out += bool(card.photo and not photo)
         unreadable += bool(data.images and not card.photo)
         cards.append(replace(card, truth=room.take(card.truth), predicted=room.take(card.predicted), photo=photo))
+    scored = [(data, of) for data in sets if (of := documents[data.name].scored) is not None]
+    drawn = [row for data, of in scored for row in anomaly_frames(data, of, worst)]
+    order = {id(frame): k for k, (_, frame) in enumerate(drawn)}
+    frames, frames_left_out = fit_cards((frame for _, frame in sorted(drawn, key=lambda row: row[0])), room)
+    frames.sort(key=lambda frame: order[id(frame)])
     places = {(data.name, model): at for at, (data, model) in enumerate((d, m) for d in sets for m in d.models)}
     cards.sort(key=lambda card: (KINDS.index(card.metric), places[card.data_set, card.model]))
     names = [data.name if data.study or len(sets) > 1 else "/".join(Path(data.truth.source).parts[-2:]) for data in sets]
     title = ", ".join(names) if len(sets) <= 4 else f"{len(sets)} data sets"
     colours = {data.name: _colours(data) for data in sets if data.with_classes}
     return measure_page.page(
-        document, measure_page.Facts(title or out.name, cards, left_out, photos_left_out, unreadable, colours)
+        document,
+        measure_page.Facts(title or out.name, cards, left_out, photos_left_out, unreadable, colours, frames, frames_left_out),
     )
 
 

@@ -23,9 +23,9 @@ from faultscape.nouns import Classes
 from faultscape.prediction.sources.folder import fingerprint
 from faultscape.stages.evidence import labels_gone
 from faultscape.stages.made_sets import SetLabels, collected, held_out, labels_of_set, refuse_unfinished
-from faultscape.stages.measure import kept_scores
 from faultscape.stages.measure.jobs import Images, Place, ShardJob, Source
 from faultscape.stages.measure.options import Reading
+from faultscape.stages.measure.scores import kept as kept_scores
 from faultscape.stages.statistics import WITH_CONFIDENCE, basis, state_of_stored
 from faultscape.study.folder import check_name
 from faultscape.study.parts import key_of, read_manifest

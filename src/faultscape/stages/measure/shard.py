@@ -23,7 +23,7 @@ from faultscape.metrics.catalogue import ALWAYS, ON_REQUEST, named
 from faultscape.metrics.metric import Metric, own_statistics
 from faultscape.nouns import UNKNOWN, Classes
 from faultscape.stages.measure.jobs import Images, MeasuredPart, ScoreJob, ShardJob, Source, classes_of
-from faultscape.stages.measure.kept_scores import KeptScores
+from faultscape.stages.measure.scores.kept import KeptScores
 from faultscape.stages.stored_maps import StoredMaps
 from faultscape.stages.worker_calls import task
 from faultscape.study.tables import label_maps, measures

@@ -34,6 +34,7 @@ from faultscape.stages.reliability.finders import finders
 from faultscape.stages.reliability.guards import fill_cheat, guards
 from faultscape.stages.reliability.numbers import ModelNumbers
 from faultscape.stages.reliability.options import ReliabilityOptions
+from faultscape.stages.reliability.pictures import Frames
 from faultscape.stages.reliability.presets import preset_numbers
 from faultscape.stages.snapshot import Snapshot
 from faultscape.stressors.holdout import hold_out
@@ -102,12 +103,14 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
             "provenance": {
                 "faultscape": version("faultscape"), "truth": truth, "inputs": made_from_now(Snapshot(root), truth),
                 "arguments": {
-                    **given_options(options, but=("study", "output", "engine", "workers", "submission")), **given_options(options.submission),
+                    **given_options(options, but=("study", "output", "engine", "workers", "worst", "submission")), **given_options(options.submission),
                 },
             },
         }  # fmt: skip
         if options.preset:
             document["presets"] = {options.preset: others}
+        frames = Frames(root, settings, images, judged, stress).facts(document, found, models, conditions, options.worst)
+        page = card_page(document, frames)
         out = Path(options.output) if options.output else root / "reliability"
         make_folder(out)
         put(
@@ -115,9 +118,9 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
             (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "surrogateescape"),
         )
         write_tables(out, document)
-        put(out / "report.html", card_page(document).encode("utf-8", "xmlcharrefreplace"))
-        if page := leaderboard_page(document):
-            put(out / "leaderboard.html", page.encode("utf-8", "xmlcharrefreplace"))
+        put(out / "report.html", page.encode("utf-8", "xmlcharrefreplace"))
+        if board := leaderboard_page(document):
+            put(out / "leaderboard.html", board.encode("utf-8", "xmlcharrefreplace"))
         else:
             (out / "leaderboard.html").unlink(missing_ok=True)
         log(root, "reliability", output=str(out))

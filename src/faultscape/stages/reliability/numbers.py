@@ -6,7 +6,7 @@ images. Images that a model has no counts of are left out; two models are compar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -30,11 +30,20 @@ from faultscape.metrics.scores.grouped_counts import (
     of_errors,
     of_pasted,
 )
-from faultscape.metrics.scores.histogram import VALUES
-from faultscape.metrics.scores.rank_slopes import Ranked, average_precision_of, rank_images, recall_above, value_at
+from faultscape.metrics.scores.histogram import SIZE, VALUES
+from faultscape.metrics.scores.rank_slopes import (
+    Ranked,
+    average_precision_alone,
+    average_precision_of,
+    rank_images,
+    recall_above,
+    shares_above,
+    value_at,
+)
 from faultscape.stages.reliability.conditions import Condition, Units
 from faultscape.stages.reliability.counts import ModelCounts
 from faultscape.study.tables import pixel_counts
+from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.pixel_counts import MAPS
 
 QUARTERS = ("smallest quarter", "second quarter", "third quarter", "largest quarter")
@@ -64,6 +73,15 @@ class ScoreNumbers:
     pasted: Ranked | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class FrameNumbers:
+    """The frames of a condition by themselves: {image: average precision}, {image: share of anomalous pixels}, and ``shares`` (65536,) of all known pixels that score as high as each place."""
+
+    average_precision: Mapping[str, float]
+    anomalous: Mapping[str, float]
+    shares: np.ndarray
+
+
 class ModelNumbers:
     """The numbers of one model, read once."""
 
@@ -80,6 +98,10 @@ class ModelNumbers:
             held = self._codes(scorer)
             return tuple(id_ for id_ in condition.images if (id_, condition.holdout) in held)
         return tuple(id_ for id_ in condition.images if id_ in self._maps and self._maps[id_].cells is not None)
+
+    def counts_key(self, scorer: str, shard: int) -> str:
+        """Return what the counts of a scorer (its folder) in a shard follow from."""
+        return self._counts.parts[scorer][part_name(shard)].key
 
     def miou(self, images: Sequence[str], withheld: np.ndarray | None = None) -> Ratios | None:
         """Return the mIoU over some images, without ``withheld`` classes (C,); None without images."""
@@ -119,6 +141,17 @@ class ModelNumbers:
     def error_histograms(self, scorer: str, images: Sequence[str]) -> list[SparseHistogram]:
         """Return the histograms of right and wrong pixels of some images."""
         return [of_errors(self._decoded(scorer, id_, "")) for id_ in images]
+
+    def frames(self, scorer: str, condition: Condition, images: Sequence[str]) -> FrameNumbers:
+        """Return what a scorer is worth in each of some images by itself, of those that have anomalous pixels and others."""
+        found, anomalous, total = dict[str, float](), dict[str, float](), np.zeros(SIZE, np.int64)
+        for id_ in images:
+            pixels = of_anomaly(self._decoded(scorer, id_, condition.holdout))
+            total[pixels.places] += pixels.known
+            if (value := average_precision_alone(pixels)) == value:
+                found[id_] = value
+                anomalous[id_] = float(pixels.anomalous.sum() / (pixels.known.sum() + pixels.anomalous.sum()))
+        return FrameNumbers(found, anomalous, shares_above(total))
 
     def errors(self, scorer: str, images: Sequence[str]) -> ScoreNumbers:
         """Return what a scorer is worth at finding wrong pixels of some images."""

@@ -67,6 +67,7 @@ class ReliabilityOptions:
     reference: str | None = None
     preset: CardPreset | None = None
     output: str | None = None
+    worst: int = 2
     resamples: int = 200
     seed: int = 0
     engine: str = "processes"

@@ -6,7 +6,7 @@ so that neither writing nor reading ever holds more. Their key is the checksum o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,6 +104,19 @@ def read_kept(root: Path, name: str, kind: str, shard: int) -> Iterator[tuple[st
         codes = [table[column].to_pylist() for column in table.column_names[1:]]
         for id_, *row in zip(table["id"].to_pylist(), *codes, strict=True):
             yield id_, tuple(array_codes.decode(code) for code in row)
+
+
+def read_some(root: Path, name: str, kind: str, shard: int, images: Collection[str]) -> dict[str, tuple[np.ndarray, ...]]:
+    """Return {image id: array_codes} of some images of a shard, as `read_kept`; parts that hold none of them are not read, nor other images decoded."""
+    folder, out = predictions(root, name) / kind, dict[str, tuple[np.ndarray, ...]]()
+    for part, entry in parts_by_shard(root, name, kind).get(shard, []):
+        here = read_small(folder, part, entry, ["id"])["id"].to_pylist()
+        wanted = [(k, id_) for k, id_ in enumerate(here) if id_ in images]
+        if wanted:
+            table = read_part(folder, part, entry)
+            for k, id_ in wanted:
+                out[id_] = tuple(array_codes.decode(table[column][k].as_py()) for column in table.column_names[1:])
+    return out
 
 
 def parts_by_shard(root: Path, name: str, kind: str) -> dict[int, list[tuple[str, Part]]]:

@@ -22,7 +22,8 @@ from faultscape.metrics.intervals.units import Draws
 from faultscape.metrics.metric import Groups, Metric
 from faultscape.metrics.scores import bootstrap
 from faultscape.metrics.summary import Summary, weighed
-from faultscape.stages.measure import scores
+from faultscape.stages.measure.jobs import ScoreJob
+from faultscape.stages.measure.scores import model_scores as scores
 from faultscape.stages.measure.sets import DataSet
 
 FROM = "the interval from histograms of scores in 65,536 steps"
@@ -39,6 +40,7 @@ class Scored:
     failures: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     notes: list[tuple[str, str]] = field(default_factory=list)
     metrics: Mapping[str, Metric] = field(default_factory=named)
+    jobs: dict[str, ScoreJob] = field(default_factory=dict)
 
     @property
     def present(self) -> dict[str, np.ndarray]:
@@ -85,6 +87,17 @@ class Scored:
                     "accuracy": [float(f"{v:.6g}") for v in diagram.accuracy[known]],
                     "count": diagram.count[known].tolist(),
                 }
+        return out
+
+    @property
+    def anomalous(self) -> dict[str, float]:
+        """{NAME: share of anomalous pixels} of the images that a model has anomaly scores of: the average precision of chance."""
+        out = {}
+        for name, found in self.found.items():
+            if self.kinds[name] == "anomaly" and len(found["usable"]):
+                anomalous, known = (int(found[key].sum(dtype=np.int64)) for key in ("anomalous", "known"))
+                if anomalous + known:
+                    out[name] = anomalous / (anomalous + known)
         return out
 
     def summaries(self, name: str, draws: Draws, *, whole: bool = True) -> dict[str, Summary]:

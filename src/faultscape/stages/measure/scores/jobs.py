@@ -16,10 +16,10 @@ from faultscape.metrics.catalogue import named
 from faultscape.metrics.definitions import Definitions
 from faultscape.prediction.sources.folder import fingerprint
 from faultscape.stages import fill
-from faultscape.stages.measure import scores as model_scores
 from faultscape.stages.measure.jobs import ScoreJob
 from faultscape.stages.measure.options import Reading
-from faultscape.stages.measure.score_summary import Scored
+from faultscape.stages.measure.scores import model_scores
+from faultscape.stages.measure.scores.summary import Scored
 from faultscape.stages.measure.sets import DataSet
 from faultscape.stages.measure.shard import own_metrics
 from faultscape.study.array_jobs import Share
@@ -98,7 +98,7 @@ def make(
     """Measure the scores of every model of a share that has some and was not measured before, side by side; returns how many."""
     jobs, _, _ = jobs_of(out, data, definitions, reading, metrics)
     todo = [job for number, job in enumerate(jobs) if mine.has(number) and not model_scores.place(job).exists()]
-    task, title = "faultscape.stages.measure.scores:score_model", f"scores {data.name}"
+    task, title = "faultscape.stages.measure.scores.model_scores:score_model", f"scores {data.name}"
     items = sum((4 if job.kind == "anomaly" else 6) * len(job.images.ids) for job in todo)
     return len(list(fill.do(task, todo, int, title=title, items=items, engine=engine, workers=workers)))
 
@@ -112,7 +112,7 @@ def scores(out: Path, data: DataSet, definitions: Definitions, reading: Reading,
             if old != model_scores.place(job):
                 old.unlink(missing_ok=True)
         found = model_scores.read(job)
-        result.found[job.name] = found
+        result.found[job.name], result.jobs[job.name] = found, job
         result.notes += _notes(job, found)
         result.failures[job.name] = [(str(i), str(w)) for i, w in found["failures"].tolist()]
     return result

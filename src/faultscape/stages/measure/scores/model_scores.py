@@ -104,7 +104,7 @@ def read(job: ScoreJob) -> Found:
 def _usable(job: ScoreJob) -> tuple[list[tuple[str, str]], list[int]]:
     """Return the images that cannot be used, and why, and the numbers of the others; every file is opened once."""
     failures, usable = [], []
-    load = _loader(job)
+    load = score_loader(job)
     for k, id_ in enumerate(job.images.ids):
         try:
             if (pair := load(k)) is None:
@@ -139,7 +139,7 @@ def _counted(
     job: ScoreJob, usable: list[int], tick: Callable[[int], None]
 ) -> Callable[[], Iterator[tuple[np.ndarray, np.ndarray, str]]]:
     """Return a function that gives a fresh pass over (score, truth, id)."""
-    load = _loader(job)
+    load = score_loader(job)
 
     def chunks() -> Iterator[tuple[np.ndarray, np.ndarray, str]]:
         for k in usable:
@@ -151,7 +151,7 @@ def _counted(
     return chunks
 
 
-def _loader(job: ScoreJob) -> Callable[[int], tuple[np.ndarray, np.ndarray, Any] | None]:
+def score_loader(job: ScoreJob) -> Callable[[int], tuple[np.ndarray, np.ndarray, Any] | None]:
     """Return a function that gives (score, truth, probabilities or confidence) of the k-th image: truth 0, 1, 255."""
     source = job.model
     if job.kind == "anomaly":
@@ -231,7 +231,7 @@ def _correct(wrong: np.ndarray) -> np.ndarray:
 def _exact(exact: counts.Detection, definitions: Definitions, job: ScoreJob, usable: list[int]) -> Found:
     """Return the numbers of all pixels together, and points of the curves."""
     precision, roc = counts.precision_recall(exact, POINTS), counts.roc(exact, POINTS)
-    load = _loader(job)
+    load = score_loader(job)
     areas, threshold = _areas(exact, definitions, lambda: (pair[:2] for k in usable if (pair := load(k)) is not None))
     return {
         "areas": areas,
@@ -268,7 +268,7 @@ def _by_image(
     tick: Callable[[int], None],
 ) -> Found:
     """Return what each image has of its own: rank metrics, sparse histogram, calibration, windows, components at ``threshold``."""
-    load = _loader(job)
+    load = score_loader(job)
     how = bootstrap.coarse_of(exact)
     alone, sparse, shares, rows = [], [], [], []
     wanted = unstreamed(job.kind, job.metrics)

@@ -1,0 +1,253 @@
+"""Frames with anomalous objects as a page shows them: the photo with the objects outlined, labels, what the model predicts, and the map of its score, with the objects that it misses.
+
+Conventions: arrays are (H, W) at one size; labels of anomaly are 0 known, 1 anomalous, 255 void; a score is known by its *place* among all float16 (metrics.scores.histogram), and drawn by the share of
+the set's known pixels that score as high: grey where more than 5 % do, blue where fewer do, the darker the fewer. So maps of different models and scorers mean the same. An object is missed where fewer
+than half of its pixels are among those. Misclassified pixels are black, void ones green, as S4 draws them.
+Source: S3 Fig. 1; S4 Figs. 2, 5 and 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from PIL import Image
+
+from faultscape.maps.paint import colour
+from faultscape.maps.resize import nearest
+from faultscape.metrics.scores.grouped_counts import NO_GROUP, OBJECTS, group_pixels
+from faultscape.nouns import Classes
+from faultscape.reporting.competition.gallery import Room, fit, photo_uri
+from faultscape.reporting.measure.region_pictures import uri
+
+LONGEST = 360  # pixels of a picture's longer side
+FALSE = 0.05  # the share of known pixels at which an object is found or missed
+FOUND = 0.5  # of an object's pixels, from which it counts as found
+MOST_RINGS = 12
+LABELS = ((0, (96, 125, 160)), (1, (230, 120, 40)), (255, (0, 0, 0)))  # colours of labels of anomaly
+VOID_GREEN, WRONG_BLACK = (120, 235, 70), (0, 0, 0)
+_OUTLINE, _CASING = (255, 128, 20), (20, 20, 24)
+_FAINT = 1e-4  # the share of known pixels from which a score is darkest
+_GREYS = ((251, 250, 247), (241, 239, 235), (230, 228, 223), (218, 215, 210), (206, 203, 198))
+_BLUES = ((150, 190, 232), (116, 166, 220), (84, 141, 205), (58, 116, 186), (38, 92, 163), (25, 71, 138), (17, 53, 112), (12, 38, 87), (9, 26, 63), (6, 15, 40))  # fmt: skip
+_RAMP = np.array([*_GREYS, *_BLUES], np.uint8)
+_TURN = len(_GREYS) / len(_RAMP)
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """One frame: its labels of anomaly, the place of each pixel's score, ``shares`` (65536,) of the set's known pixels at each place or above, and what else is known of it: photo, predicted classes and true ones (places, C void)."""
+
+    anomaly: np.ndarray
+    score: np.ndarray
+    shares: np.ndarray
+    photo: np.ndarray | None = None
+    prediction: np.ndarray | None = None
+    semantic: np.ndarray | None = None
+    classes: Classes | None = None
+
+
+@dataclass(frozen=True)
+class Ring:
+    """An object that is missed: centre and radius in pixels of the picture, and what is found of it."""
+
+    x: float
+    y: float
+    radius: float
+    says: str
+
+
+@dataclass(frozen=True)
+class FramePicture:
+    """One picture of a frame as a data URI, with what stands below it; ``ringed``: missed objects are marked on it."""
+
+    caption: str
+    uri: str
+    ringed: bool = False
+
+
+@dataclass(frozen=True)
+class FrameCard:
+    """A frame of a model and scorer in a set, among the ``best`` or ``worst`` by its average precision; ``share`` of its pixels are anomalous, which is the average precision of chance there."""
+
+    data_set: str
+    model: str
+    scorer: str
+    image: str
+    kind: Literal["best", "worst"]
+    average_precision: float
+    share: float
+    objects: int = 0
+    missed: int = 0
+    rings: tuple[Ring, ...] = ()
+    pictures: tuple[FramePicture, ...] = ()
+    width: int = 4
+    height: int = 3
+
+    @property
+    def size(self) -> int:
+        """How many characters its pictures take."""
+        return sum(len(picture.uri) for picture in self.pictures)
+
+
+def choose_frames(
+    values: Mapping[str, float], ranks: Mapping[str, int], many: int
+) -> list[tuple[Literal["best", "worst"], int, str]]:
+    """Return (kind, place, image) of the ``many`` worst and best images by value, the worst first and none twice; ``ranks`` order equal ones. NaN takes no part.
+
+    >>> choose_frames({"a": 0.2, "b": 0.9, "c": 0.5}, {"a": 0, "b": 1, "c": 2}, 2)
+    [('worst', 0, 'a'), ('worst', 1, 'c'), ('best', 0, 'b')]
+    """
+    order = sorted((id_ for id_ in values if values[id_] == values[id_]), key=lambda id_: (round(values[id_], 12), ranks[id_]))
+    few = min(many, (len(order) + 1) // 2)
+    worst, best = order[:few], order[few:][::-1][:many]
+    return [*(("worst", k, id_) for k, id_ in enumerate(worst)), *(("best", k, id_) for k, id_ in enumerate(best))]
+
+
+def draw_frame(card: FrameCard, frame: Frame) -> FrameCard:
+    """Return a card with its pictures."""
+    height, width = frame.anomaly.shape
+    size = fit(width, height, LONGEST)
+    groups, objects = group_pixels(frame.anomaly, None)
+    shares = frame.shares[frame.score]
+    rings, missed = _rings(groups, shares, size, len(objects.pixels))
+    outline = _outline(frame.anomaly == 1, size)
+    pictures = []
+    if frame.photo is not None:
+        photo = np.asarray(Image.fromarray(np.ascontiguousarray(frame.photo)).resize(size, Image.Resampling.LANCZOS)).copy()
+        pictures.append(FramePicture("photo, objects outlined", photo_uri(_outlined(photo, outline), size), ringed=True))
+    pictures.append(FramePicture("labels", uri(label_picture(nearest(frame.anomaly, size)))))
+    if frame.prediction is not None and frame.classes is not None:
+        drawn = prediction_picture(frame.prediction, frame.semantic, frame.anomaly, frame.classes, size)
+        pictures.append(FramePicture("prediction", uri(_outlined(drawn, outline, casing=False))))
+    pictures.append(FramePicture("score", uri(_outlined(score_picture(shares, size), outline, casing=False)), ringed=True))
+    return replace(
+        card,
+        objects=len(objects.pixels),
+        missed=missed,
+        rings=rings,
+        pictures=tuple(pictures),
+        width=size[0],
+        height=size[1],
+    )
+
+
+def fit_cards(cards: Iterable[FrameCard], room: Room) -> tuple[list[FrameCard], int]:
+    """Return the cards for which there is room, and how many there was none for."""
+    kept, left_out = [], 0
+    for card in cards:
+        if card.size > room.left:
+            left_out += 1
+            continue
+        room.left -= card.size
+        kept.append(card)
+    return kept, left_out
+
+
+def by_model(frames: Iterable[FrameCard]) -> list[tuple[str, list[FrameCard]]]:
+    """Return frames by model and scorer, each with a heading that says the range of their average precision."""
+    groups: dict[tuple[str, str], list[FrameCard]] = {}
+    for frame in frames:
+        groups.setdefault((frame.model, frame.scorer), []).append(frame)
+    out = []
+    for (model, scorer), of in groups.items():
+        values = [frame.average_precision for frame in of]
+        called = model if scorer == model else f"{model}, {scorer}"
+        out.append((f"{called}: AP of a frame from {min(values):.3f} to {max(values):.3f}", of))
+    return out
+
+
+def label_picture(anomaly: np.ndarray) -> np.ndarray:
+    """Return labels of anomaly (H, W) as colours (H, W, 3).
+
+    >>> label_picture(np.array([[1, 255]])).tolist()
+    [[[230, 120, 40], [0, 0, 0]]]
+    """
+    out = np.zeros((*anomaly.shape, 3), np.uint8)
+    for value, of in LABELS:
+        out[anomaly == value] = of
+    return out
+
+
+def prediction_picture(
+    prediction: np.ndarray, semantic: np.ndarray | None, anomaly: np.ndarray, classes: Classes, size: tuple[int, int]
+) -> np.ndarray:
+    """Return predicted classes in their colours, wrong known pixels black and void ones green; an anomalous pixel has no right class and keeps its colour.
+
+    >>> one = Classes(("sky",), (0,), ((0, 0, 255),))
+    >>> truth, void = np.array([[0, 0, 1]]), np.array([[0, 1, 255]])
+    >>> prediction_picture(np.array([[1, 0, 0]]), truth, void, one, (3, 1)).tolist()
+    [[[0, 0, 0], [0, 0, 255], [120, 235, 70]]]
+    """
+    small, marks = nearest(prediction, size), nearest(anomaly, size)
+    out = colour(small, classes).astype(np.uint8)
+    void = marks == 255
+    if semantic is not None:
+        truth = nearest(semantic, size)
+        void |= (truth == len(classes)) & (marks == 0)
+        out[(marks == 0) & (truth != small)] = WRONG_BLACK
+    out[void] = VOID_GREEN
+    return out
+
+
+def score_picture(shares: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """Return a score (H, W), as the shares of known pixels that score as high, at (width, height): grey above 5 %, blue below, dark where few do.
+
+    >>> [int(rgb[0]) for rgb in score_picture(np.array([[1.0, 0.051, 0.05, 0.0]]), (4, 1))[0]]
+    [251, 206, 150, 6]
+    """
+    safe = np.clip(np.where(np.isnan(shares), 1.0, shares), _FAINT, 1.0)
+    below = np.log(1 / safe) / np.log(1 / FALSE)  # 0..1 of what is not flagged
+    above = np.log(FALSE / safe) / np.log(FALSE / _FAINT)
+    strength = np.where(safe > FALSE, np.minimum(_TURN * below, _TURN - 1e-3), _TURN + (1 - _TURN) * above).astype(np.float32)
+    small = np.asarray(Image.fromarray(strength).resize(size, Image.Resampling.BOX))
+    return _RAMP[np.minimum((small * len(_RAMP)).astype(np.int64), len(_RAMP) - 1)]
+
+
+def ramp() -> Sequence[str]:
+    """Return the colours of a score as CSS, from the lowest to the highest."""
+    return ["#{:02x}{:02x}{:02x}".format(*rgb) for rgb in _RAMP.tolist()]
+
+
+def _rings(groups: np.ndarray, shares: np.ndarray, size: tuple[int, int], many: int) -> tuple[tuple[Ring, ...], int]:
+    """Return the largest objects that are missed, as rings on a picture of (width, height), and how many are missed in all."""
+    scale_x, scale_y = size[0] / groups.shape[1], size[1] / groups.shape[0]
+    inside = (groups >= OBJECTS) & (groups != NO_GROUP)
+    rows, columns = np.nonzero(inside)
+    of = groups[inside].astype(np.int64) - OBJECTS
+    pixels = np.maximum(np.bincount(of, minlength=many), 1)
+    found = np.bincount(of, shares[inside] <= FALSE, many) / pixels
+    missed = np.flatnonzero(found < FOUND)
+    out = []
+    for k in missed[np.argsort(-pixels[missed], kind="stable")][:MOST_RINGS].tolist():
+        y, x = rows[of == k], columns[of == k]
+        wide, tall = (int(x.max()) - int(x.min()) + 1) * scale_x, (int(y.max()) - int(y.min()) + 1) * scale_y
+        middle = ((int(x.max()) + int(x.min()) + 1) / 2 * scale_x, (int(y.max()) + int(y.min()) + 1) / 2 * scale_y)
+        says = f"missed: {100 * found[k]:.0f} % of its {pixels[k]:,} pixels found"
+        out.append(Ring(round(middle[0], 1), round(middle[1], 1), round(max(np.hypot(wide, tall) / 2 + 4, 8.0), 1), says))
+    return tuple(out), len(missed)
+
+
+def _outline(mask: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """Return (h, w) the pixels just outside of objects, at (width, height); an object of one pixel has an outline too."""
+    small = np.asarray(Image.fromarray(mask.astype(np.float32)).resize(size, Image.Resampling.BOX)) > 0
+    return _grown(small) & ~small
+
+
+def _grown(mask: np.ndarray) -> np.ndarray:
+    out = mask.copy()
+    out[1:] |= mask[:-1]
+    out[:-1] |= mask[1:]
+    out[:, 1:] |= mask[:, :-1]
+    out[:, :-1] |= mask[:, 1:]
+    return out
+
+
+def _outlined(rgb: np.ndarray, outline: np.ndarray, *, casing: bool = True) -> np.ndarray:
+    out = rgb.copy()
+    if casing:
+        out[_grown(outline) & ~outline] = (out[_grown(outline) & ~outline] * 0.45).astype(np.uint8)
+    out[outline] = _OUTLINE
+    return out

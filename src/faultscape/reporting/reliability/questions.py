@@ -1,0 +1,207 @@
+"""The questions that a card answers, who leads each, and what may be said of that: a model is ahead of another where the paired interval of their difference leaves out 0, never by two numbers alone.
+
+Conventions: differences are turned so that above 0 the first model is better. Of scores each model is asked by its own row's scorer (`tables.main_scorer`), and two models are compared where that is the
+same. Means over corruptions are compared where both models were judged under the same corrupted conditions. *Unbeaten* are the models that no other is ahead of; the *best* is ahead of every other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from faultscape.reporting.reliability.document import CORRUPTED, TITLES, Card, CardCell
+from faultscape.reporting.reliability.tables import conditions_of, main_scorer
+
+Gap = tuple[float, float | None, float | None]
+_FEW = 4  # models that a sentence names
+
+
+@dataclass(frozen=True)
+class Question:
+    """One number under one condition: how a sentence about it begins, the heading where one model is ``best`` ({} its name), and the heading where none is."""
+
+    title: str
+    condition: str
+    metric: str
+    best: str
+    none: str
+
+    @property
+    def scored(self) -> bool:
+        """Whether it is asked of a scorer."""
+        return TITLES[self.metric].of != "maps"
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """How models stand on a question: the cells that have a value, {(FIRST, SECOND): difference}, who is unbeaten and who is not."""
+
+    question: Question
+    cells: Mapping[str, CardCell]
+    gaps: Mapping[tuple[str, str], Gap]
+
+    @property
+    def leader(self) -> str:
+        """The model of the best number."""
+        sign = 1 if TITLES[self.question.metric].better == "high" else -1
+        return max(self.cells, key=lambda name: sign * _value(self.cells[name]))
+
+    @property
+    def decided(self) -> bool:
+        """Whether any two models can be told apart, or could be: some difference has an interval."""
+        return any(low is not None for _, low, _ in self.gaps.values())
+
+    def ahead(self, one: str, other: str) -> bool:
+        """Whether the interval of their difference says that the first model is better."""
+        low = self.gaps.get((one, other), (0.0, None, None))[1]
+        return low is not None and low > 0
+
+    @property
+    def unbeaten(self) -> list[str]:
+        """The models that no other is ahead of."""
+        return [name for name in self.cells if not any(self.ahead(other, name) for other in self.cells)]
+
+    @property
+    def best(self) -> str:
+        """The model that is ahead of every other, '' where none is."""
+        return next((n for n in self.cells if len(self.cells) > 1 and all(self.ahead(n, o) for o in self.cells if o != n)), "")
+
+
+class CardIndex:
+    """The cells and differences of a card by what they are of."""
+
+    def __init__(self, card: Card) -> None:
+        self.card, self.models = card, [one["name"] for one in card["models"]]
+        self._scorers = {name: main_scorer(card, name) for name in self.models}
+        self._cells = {(c["model"], c["condition"], c["metric"], c.get("scorer", "")): c for c in card["cells"]}
+        self._gaps: dict[tuple[str, str, str, str, str], Gap] = {}
+        for row in card.get("paired", []):
+            difference, low, high = row["difference"], row.get("low"), row.get("high")
+            if difference is not None:
+                about = row["metric"], row["condition"], row.get("scorer", "")
+                self._gaps[*about, row["first"], row["second"]] = difference, low, high
+                ends = (None if high is None else -high), (None if low is None else -low)
+                self._gaps[*about, row["second"], row["first"]] = -difference, *ends
+
+    def scorer(self, model: str) -> str:
+        """Return the scorer of a model's own row."""
+        return self._scorers.get(model, "")
+
+    def cell(self, model: str, condition: str, metric: str, scorer: str | None = None) -> CardCell | None:
+        """Return a cell that has a value; of scores that of the model's own row, unless a scorer is named."""
+        if scorer is None:
+            scorer = self.scorer(model) if TITLES[metric].of != "maps" else ""
+        found = self._cells.get((model, condition, metric, scorer))
+        return found if found is not None and found["value"] is not None else None
+
+    def stand(self, question: Question) -> Standing:
+        """Return how the models stand on a question."""
+        cells = {name: cell for name in self.models if (cell := self.cell(name, question.condition, question.metric))}
+        sign, gaps = (1 if TITLES[question.metric].better == "high" else -1), dict[tuple[str, str], Gap]()
+        under = {name: self._corrupted(name, question) for name in cells} if question.condition == CORRUPTED else {}
+        for one in cells:
+            for other in cells:
+                scorers = {self.scorer(one), self.scorer(other)} if question.scored else {""}
+                if one == other or len(scorers) > 1 or (under and under[one] != under[other]):
+                    continue
+                gap = self._gaps.get((question.metric, question.condition, next(iter(scorers)), one, other))
+                if gap is not None:
+                    low, high = gap[1], gap[2]
+                    gaps[one, other] = gap if sign > 0 else (-gap[0], _minus(high), _minus(low))
+        return Standing(question, cells, gaps)
+
+    def _corrupted(self, model: str, question: Question) -> frozenset[str]:
+        """Return the corrupted conditions of which a model's mean is."""
+        metric = question.metric if question.scored or question.metric == "consistency" else "miou"
+        return frozenset(name for name in conditions_of(self.card, "corrupted") if self.cell(model, name, metric))
+
+
+def questions(card: Card) -> list[Question]:
+    """Return the questions that a card has a number for, the heading's first."""
+    clean = next(iter(conditions_of(card, "clean")), "")
+    sets = conditions_of(card, "anomaly")
+    asked = [
+        Question("mIoU under corruption", CORRUPTED, "miou", "{} is the most accurate under corruption", "No model is conclusively best under corruption"),
+        Question("Relative drop under corruption", CORRUPTED, "relative_drop", "{} loses least under corruption", "No model conclusively loses least under corruption"),
+        *(Question(f"Finding anomalies in {name}", name, "average_precision", f"{{}} finds the anomalies of {name} best", "No model is conclusively best at finding anomalies") for name in sets),
+        Question("Finding wrong pixels, clean", clean, "error_auroc", "{} knows its own errors best", "No model conclusively knows its own errors best"),
+        Question("Finding wrong pixels under corruption", CORRUPTED, "error_auroc", "{} knows its own errors best under corruption", "No model conclusively knows its own errors best under corruption"),
+        Question("mIoU, clean", clean, "miou", "{} is the most accurate on clean images", "No model is conclusively the most accurate"),
+        Question("Consistency", CORRUPTED, "consistency", "{} is the most consistent under corruption", "No model is conclusively the most consistent"),
+    ]  # fmt: skip
+    there = {(cell["condition"], cell["metric"]) for cell in card["cells"] if cell["value"] is not None}
+    return [question for question in asked if (question.condition, question.metric) in there]
+
+
+def headline(index: CardIndex, standings: Sequence[Standing]) -> str:
+    """Return a heading that claims no more than the paired intervals of the first question allow."""
+    if not standings:
+        return "Nothing could be judged yet"
+    if len(index.models) == 1:
+        return _of_one(index, index.models[0])
+    first = standings[0]
+    return first.question.best.format(first.best) if first.best else first.question.none
+
+
+def _of_one(index: CardIndex, model: str) -> str:
+    drop = index.cell(model, CORRUPTED, "relative_drop")
+    if drop is None:
+        return f"{model}, judged"
+    low, lost = drop.get("low"), _value(drop)
+    if low is None or low <= 0:
+        return f"{model} does not conclusively lose accuracy under corruption"
+    return f"{model} loses {100 * lost:.0f} % of its mIoU under corruption"
+
+
+def verdict(standing: Standing) -> str:
+    """Return what may be said of a question: who is best, or between whom it is not decided, with the best number."""
+    cells, leader = standing.cells, standing.leader
+    text = lambda name: f"{_value(cells[name]):.3f}{_range(cells[name])}".replace("-", "−")  # noqa: E731
+    if len(cells) == 1:
+        return f"{leader} {text(leader)}. No other model was judged."
+    if best := standing.best:
+        sign = 1 if TITLES[standing.question.metric].better == "high" else -1
+        second = max((name for name in cells if name != best), key=lambda name: sign * _value(cells[name]))
+        return f"{best} is conclusively best, {text(best)}. Next is {second}, {text(second)}."
+    if not standing.decided:
+        return f"Not decided: no two models have a paired interval. Best number: {leader} {text(leader)}."
+    unbeaten = standing.unbeaten
+    behind = [name for name in cells if name not in unbeaten]
+    said = [f"Not decided between {_named(unbeaten, len(cells))}.", f"Best number: {leader} {text(leader)}."]
+    return " ".join([*said, *([f"Conclusively behind: {_named(behind, len(cells))}."] if behind else [])])
+
+
+def above_chance(index: CardIndex, condition: str, share: float | None) -> list[str] | None:
+    """Return the models whose AP on a set is conclusively above the share of anomalous pixels, that of chance; None where there are no intervals."""
+    lows = {m: cell.get("low") for m in index.models if (cell := index.cell(m, condition, "average_precision"))}
+    if share is None or not any(low is not None for low in lows.values()):
+        return None
+    return [name for name, low in lows.items() if low is not None and low > share]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a sentence lists them.
+
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _named(names: Sequence[str], of: int) -> str:
+    return listed(names) if len(names) <= _FEW else f"all {of} models" if len(names) == of else f"{len(names)} of {of} models"
+
+
+def _range(cell: CardCell) -> str:
+    low, high = cell.get("low"), cell.get("high")
+    return "" if low is None or high is None else f" ({low:.3f} to {high:.3f})".replace("-", "−")
+
+
+def _value(cell: CardCell) -> float:
+    value = cell["value"]
+    assert value is not None
+    return value
+
+
+def _minus(value: float | None) -> float | None:
+    return None if value is None else -value

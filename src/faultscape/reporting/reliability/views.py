@@ -1,0 +1,356 @@
+"""What the page of the card shows, made from its cells: the rows of each section, with the axes that they share.
+
+Conventions: a view is empty where the card has nothing for it. Intervals of numbers between 0 and 1 are cut there. A model's colour is its place on the card. ``row`` of a mark is its cell, None where that
+is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean
+from typing import Any
+
+from faultscape.metrics.scorers import SCORERS
+from faultscape.reporting import figures
+from faultscape.reporting.figures import Axis
+from faultscape.reporting.measure.figures import Dot, from_zero
+from faultscape.reporting.reliability.document import CORRUPTED, RANDOM, TITLES, Card, CardCell, CardCondition, CardObjects
+from faultscape.reporting.reliability.figures import Line, Point
+from faultscape.reporting.reliability.questions import CardIndex, Question, Standing, above_chance
+from faultscape.reporting.reliability.tables import Column, conditions_of, views_of
+from faultscape.stressors.catalogue import CORRUPTIONS
+
+_UNBOUNDED = ("corruption_error", "relative_drop")
+MANY_ROWS = 240  # of differences below the fold
+OF_ERRORS = ("error_auroc", "error_ap", "error_fpr95")
+OF_ANOMALIES = ("average_precision", "fpr95", "auroc")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A number as it is drawn: its value and the ends of its interval, None where they are not known, and ``standing``: best, unbeaten or ''."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    standing: str = ""
+
+
+def mark(cell: CardCell | None, standing: str = "") -> Mark:
+    """Return a cell as a mark.
+
+    >>> mark({"metric": "ece", "value": 0.01, "low": -0.02, "high": 0.03})
+    Mark(value=0.01, low=0.0, high=0.03, standing='')
+    """
+    if cell is None or cell["value"] is None:
+        return Mark(None)
+    low, high = cell.get("low"), cell.get("high")
+    if cell["metric"] not in _UNBOUNDED:
+        low, high = (None if end is None else min(max(end, 0.0), 1.0) for end in (low, high))
+    return Mark(cell["value"], low, high, standing)
+
+
+def axis_of(marks: Sequence[Mark], *, at_most: int = 3, zero: bool = False) -> Axis:
+    """Return the axis of some marks."""
+    values = [v for m in marks for v in (m.value, m.low, m.high) if v is not None]
+    return from_zero(values, at_most=at_most) if zero else figures.axis(values, at_most=at_most)
+
+
+def front(card: Card, index: CardIndex) -> dict[str, Any] | None:
+    """Return the card itself: a row a model, a mark a column, an axis a column; a model is unbeaten in a column where no other is conclusively ahead of it and some model is beaten."""
+    view = next((view for view in views_of(card) if view.name == "models"), None)
+    if view is None:
+        return None
+    columns = [_column(index, column) for column in view.columns]
+    rows = []
+    for model, scorer in view.rows:
+        marks = [
+            mark(column.cell(model, scorer), about["standings"].get(model, ""))
+            for column, about in zip(view.columns, columns, strict=True)
+        ]
+        rows.append({"model": model, "place": index.models.index(model) if model in index.models else None, "marks": marks})
+    for k, about in enumerate(columns):
+        about["axis"] = axis_of([row["marks"][k] for row in rows], at_most=3)
+    return {
+        "columns": columns,
+        "rows": rows,
+        "shaded": any(m.standing for row in rows for m in row["marks"]),
+        "intervals": any(m.low is not None for row in rows for m in row["marks"]),
+    }
+
+
+def _column(index: CardIndex, column: Column) -> dict[str, Any]:
+    standing = index.stand(Question(column.title, column.condition, column.metric, "", ""))
+    unbeaten = standing.unbeaten if standing.cells else []
+    beaten = len(unbeaten) < len(standing.cells)
+    standings = {name: "best" if name == standing.best else "unbeaten" for name in unbeaten} if beaten else {}
+    return {"title": column.title, "better": column.better, "says": TITLES[column.metric].says, "standings": standings}
+
+
+def severities(card: Card, index: CardIndex) -> dict[str, Any] | None:
+    """Return mIoU against severity: a chart a corruption with a line a model, and of each model the grid of corruptions and severities."""
+    clean = next(iter(conditions_of(card, "clean")), "")
+    held = _by_corruption(card)
+    if not held:
+        return None
+    charts = []
+    for name, conditions in held.items():
+        lines = []
+        for place, model in enumerate(index.models):
+            wanted = [(0, clean), *sorted((c["severity"], c["name"]) for c in conditions)]
+            points = [_point(s, cell) for s, c in wanted if (cell := index.cell(model, c, "miou"))]
+            if any(point.severity for point in points):
+                lines.append(Line(model, tuple(points), place))
+        if lines:
+            charts.append({"name": name, "title": corruption_title(name), "lines": lines})
+    values = [v for chart in charts for line in chart["lines"] for p in line.points for v in (p.value, p.low, p.high)]
+    grids = [grid for model in index.models if (grid := _grid(index, model, clean, held))]
+    if not charts:
+        return None
+    return {"charts": charts, "axis": from_zero([v for v in values if v is not None], at_most=4), "grids": grids}
+
+
+def _by_corruption(card: Card) -> dict[str, list[CardCondition]]:
+    """Return {corruption: its conditions, of the clean set}, in the card's order."""
+    bases = {set_ for c in card["conditions"] if c["kind"] == "clean" for set_ in c.get("sets", [])}
+    out: dict[str, list[CardCondition]] = {}
+    for condition in card["conditions"]:
+        of, name = condition.get("of", ""), condition.get("corruption")
+        if condition["kind"] == "corrupted" and name and (not bases or not of or of in bases):
+            out.setdefault(name, []).append(condition)
+    return out
+
+
+def corruption_title(name: str) -> str:
+    """Return what a corruption is called.
+
+    >>> corruption_title("jpeg_compression"), corruption_title("mine")
+    ('JPEG compression', 'mine')
+    """
+    return next((c.title for c in CORRUPTIONS if c.name == name), name)
+
+
+def _point(severity: int, cell: CardCell) -> Point:
+    drawn = mark(cell)
+    assert drawn.value is not None
+    return Point(severity, drawn.value, drawn.low, drawn.high)
+
+
+def _grid(index: CardIndex, model: str, clean: str, held: Mapping[str, Sequence[CardCondition]]) -> dict[str, Any] | None:
+    """Return a model's mIoU by corruption and severity, each with the share of the clean mIoU that is lost, and the worst of them."""
+    base = index.cell(model, clean, "miou")
+    whole = None if base is None else base["value"]
+    columns = sorted({c["severity"] for conditions in held.values() for c in conditions})
+    rows, worst = [], None
+    for name, conditions in held.items():
+        of = {c["severity"]: index.cell(model, c["name"], "miou") for c in conditions}
+        values = [None if (cell := of.get(s)) is None else cell["value"] for s in columns]
+        known = [v for v in values if v is not None]
+        lost = [None if v is None or not whole else min(max(1 - v / whole, 0.0), 1.0) for v in values]
+        average = mean(known) if known else None
+        rows.append({"title": corruption_title(name), "cells": list(zip(values, lost, strict=True)), "mean": average})
+        for severity, value in zip(columns, values, strict=True):
+            if value is not None and (worst is None or value < worst[0]):
+                worst = (value, corruption_title(name), severity)
+    if worst is None:
+        return None
+    return {"model": model, "place": index.models.index(model), "columns": columns, "rows": rows, "clean": whole, "worst": worst}
+
+
+def anomaly_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:
+    """Return the sets with anomalies: a row a model and scorer with AP, FPR95 and AUROC, chance first, and who is conclusively above chance."""
+    out = []
+    for condition in card["conditions"]:
+        if condition["kind"] != "anomaly":
+            continue
+        name = condition["name"]
+        rows = _score_rows(card, index, name, OF_ANOMALIES)
+        if not rows:
+            continue
+        chance = index.cell(RANDOM, name, "average_precision", RANDOM)
+        share = condition.get("anomalous")
+        if share is None and chance is not None:
+            share = chance["value"]
+        axes = _axes(rows, OF_ANOMALIES, share)
+        out.append(
+            {
+                "name": name, "about": condition, "share": share, "rows": rows, "axes": axes, "metrics": [TITLES[m] for m in OF_ANOMALIES],
+                "above": above_chance(index, name, share), "objects": _objects(card, index, name), "holdout": condition.get("holdout", ""),
+                "chance": (share, 0.95, 0.5),
+            }
+        )  # fmt: skip
+    return out
+
+
+def _score_rows(card: Card, index: CardIndex, condition: str, metrics: Sequence[str]) -> list[dict[str, Any]]:
+    rows = []
+    for place, one in enumerate(card["models"]):
+        for scorer in one.get("scorers", []):
+            cells = [index.cell(one["name"], condition, m, scorer) for m in metrics]
+            if any(cells):
+                main = scorer == index.scorer(one["name"])
+                rows.append({"model": one["name"], "place": place, "scorer": scorer, "title": scorer_title(scorer), "main": main, "marks": [mark(cell) for cell in cells]})  # fmt: skip
+    return rows
+
+
+def _axes(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], share: float | None = None) -> list[Axis]:
+    axes = []
+    for k, metric in enumerate(metrics):
+        marks = [row["marks"][k] for row in rows]
+        chance = [Mark(share)] if metric == "average_precision" and share is not None else []
+        axes.append(
+            axis_of([*marks, *chance], zero=True) if any(m.value is not None for m in marks) else figures.axis([0.0, 1.0])
+        )
+    return axes
+
+
+def scorer_title(word: str) -> str:
+    """Return what a scorer is called.
+
+    >>> scorer_title("msp"), scorer_title("mine.py:SCORER")
+    ('Max probability', 'SCORER')
+    """
+    return next((scorer.title for scorer in SCORERS if scorer.name == word), word.rpartition(":")[2])
+
+
+def _objects(card: Card, index: CardIndex, condition: str) -> dict[str, Any] | None:
+    """Return what becomes of objects by size and place, of each model's own scorer and of the others."""
+    held: dict[tuple[str, str], dict[str, CardObjects]] = {}
+    for row in card.get("objects", []):
+        if row["condition"] == condition:
+            held.setdefault((row["model"], row["scorer"]), {})[row["objects"]] = row
+    kinds = list(dict.fromkeys(kind for rows in held.values() for kind in rows))
+    if not kinds:
+        return None
+    counts = {kind: next(rows[kind]["count"] for rows in held.values() if kind in rows) for kind in kinds}
+    rows = [
+        {"model": model, "place": index.models.index(model) if model in index.models else 0, "title": scorer_title(scorer), "main": scorer == index.scorer(model), "cells": [of.get(kind) for kind in kinds]}
+        for (model, scorer), of in held.items()
+    ]  # fmt: skip
+    return {
+        "kinds": [(kind, counts[kind]) for kind in kinds],
+        "main": [row for row in rows if row["main"]],
+        "others": [row for row in rows if not row["main"]],
+    }
+
+
+def error_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:
+    """Return the conditions on which finding wrong pixels is asked: a row a model and scorer with the calibration AUROC, AP and FPR95."""
+    names = [*conditions_of(card, "clean"), CORRUPTED, *conditions_of(card, "natural", "foggy", "misclassified")]
+    out = []
+    for name in names:
+        rows = _score_rows(card, index, name, OF_ERRORS)
+        if rows:
+            there = [k for k in range(len(OF_ERRORS)) if any(row["marks"][k].value is not None for row in rows)]
+            metrics = [OF_ERRORS[k] for k in there]
+            for row in rows:
+                row["marks"] = [row["marks"][k] for k in there]
+            out.append({"name": name, "rows": rows, "axes": _axes(rows, metrics), "metrics": [TITLES[m] for m in metrics]})
+    return out
+
+
+def calibration(card: Card, index: CardIndex) -> dict[str, Any] | None:
+    """Return the ECE of each model on clean images, and a line a model of its mean over corruptions by severity, where a severity has all corruptions that the model has."""
+    clean = next(iter(conditions_of(card, "clean")), "")
+    rows = [
+        {"model": m, "place": k, "mark": mark(cell)} for k, m in enumerate(index.models) if (cell := index.cell(m, clean, "ece"))
+    ]
+    held, lines = _by_corruption(card), []
+    for place, model in enumerate(index.models):
+        found: dict[int, list[float]] = {}
+        for conditions in held.values():
+            for c in conditions:
+                if (cell := index.cell(model, c["name"], "ece")) and cell["value"] is not None:
+                    found.setdefault(c["severity"], []).append(cell["value"])
+        most = max((len(values) for values in found.values()), default=0)
+        base = index.cell(model, clean, "ece")
+        points = [Point(0, base["value"])] if base and base["value"] is not None else []
+        points += [Point(s, mean(found[s])) for s in sorted(found) if len(found[s]) == most]
+        if found:
+            lines.append(Line(model, tuple(points), place))
+    if not rows and not lines:
+        return None
+    values = [p.value for line in lines for p in line.points]
+    return {
+        "rows": rows,
+        "axis": axis_of([row["mark"] for row in rows], zero=True) if rows else None,
+        "lines": lines,
+        "line_axis": from_zero(values, at_most=4) if lines else None,
+    }
+
+
+def without_labels(card: Card, index: CardIndex) -> dict[str, Any] | None:
+    """Return consistency beside mIoU, in the order of consistency, with how the two rankings agree."""
+    ranking: Any = card.get("ranking") or {}
+    order = [name for name in ranking.get("order", []) if name in index.models]
+    if not order:
+        return None
+    clean = next(iter(conditions_of(card, "clean")), "")
+    asked = ((CORRUPTED, "consistency"), (CORRUPTED, "miou"), (clean, "miou"))
+    rows = [
+        {"model": m, "place": index.models.index(m), "marks": [mark(index.cell(m, *about)) for about in asked]} for m in order
+    ]
+    dots = []
+    for row in rows:
+        x, y = row["marks"][:2]
+        if x.value is not None and y.value is not None:
+            across, up = (None if m.low is None else (m.low, m.high) for m in (x, y))
+            dots.append(Dot(row["model"], x.value, y.value, across, up, row["place"]))
+    axes = [axis_of([row["marks"][k] for row in rows], zero=True) for k in range(3)]
+    return {"rows": rows, "axes": axes, "dots": dots, "agreement": dict(ranking.get("agreement") or {}), "models": len(order)}
+
+
+def differences(card: Card, index: CardIndex, standings: Sequence[Standing]) -> dict[str, Any] | None:
+    """Return of each question the model of the best number against every other, and below the fold the other pairs; how many more the card holds."""
+    panels, rest, shown = [], [], 0
+    for standing in standings:
+        pairs = [(one, other) for one in standing.cells for other in standing.cells if (one, other) in standing.gaps]
+        if not pairs:
+            continue
+        leader = standing.leader
+        rows = [
+            {"other": other, "place": index.models.index(other), "mark": Mark(*standing.gaps[leader, other]), "sure": standing.ahead(leader, other)}
+            for other in standing.cells
+            if (leader, other) in standing.gaps
+        ]  # fmt: skip
+        others = [
+            {"title": standing.question.title, "first": one, "second": other, "mark": Mark(*standing.gaps[one, other]), "sure": standing.ahead(one, other) or standing.ahead(other, one)}
+            for k, one in enumerate(standing.cells)
+            for other in list(standing.cells)[k + 1 :]
+            if leader not in (one, other) and (one, other) in standing.gaps
+        ]  # fmt: skip
+        shown += len(rows) + len(others)
+        rest += others
+        marks = [row["mark"] for row in rows] + [Mark(0.0)]
+        if rows:
+            better = TITLES[standing.question.metric].better
+            panels.append({"title": standing.question.title, "leader": leader, "rows": rows, "axis": axis_of(marks, at_most=4), "turned": better == "low"})  # fmt: skip
+    total = len(card.get("paired", []))
+    if not panels:
+        return None
+    return {"panels": panels, "rest": rest[:MANY_ROWS], "left_out": max(total - shown + len(rest[MANY_ROWS:]), 0)}
+
+
+def times(card: Card, index: CardIndex) -> dict[str, Any] | None:
+    """Return how long each model takes for a frame, on each device."""
+    rows = []
+    for row in card.get("times", []):
+        if row["model"] in index.models:
+            spans = [Mark(row[key][1], row[key][0], row[key][2]) for key in ("model_ms", "whole_ms")]
+            rows.append({"model": row["model"], "place": index.models.index(row["model"]), "device": row["device"], "frames": row["frames"], "marks": spans})  # fmt: skip
+    if not rows:
+        return None
+    rows.sort(key=lambda row: (row["device"], row["place"]))
+    return {"rows": rows, "axes": [axis_of([row["marks"][k] for row in rows], zero=True) for k in range(2)]}
+
+
+def definitions(card: Card) -> dict[str, Any]:
+    """Return the metrics and scorers that the card has numbers of, as the catalogues define them."""
+    there = {cell["metric"] for cell in card["cells"]}
+    words = list(dict.fromkeys(word for one in card["models"] for word in one.get("scorers", [])))
+    return {
+        "metrics": [metric for name, metric in TITLES.items() if name in there],
+        "scorers": [scorer for scorer in SCORERS if scorer.name in words],
+        "own": [word for word in words if word not in {scorer.name for scorer in SCORERS}],
+    }

@@ -1,0 +1,132 @@
+"""The frames that the card shows: of each model and set with anomalies the best and the worst by average precision, drawn with what the model says of them.
+
+Conventions: the scorer is that of the model's own row. Frames of equal average precision follow the digests of their images, never names. Pictures together take about 6 MB; the extremes of each model
+and set come first, and what no longer fits is counted. A model that cannot be run leaves its pictures out, with a note.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.errors import FaultscapeError
+from faultscape.reporting.anomaly_frames import Frame, FrameCard, choose_frames, draw_frame, fit_cards
+from faultscape.reporting.competition.gallery import Room
+from faultscape.reporting.reliability.document import Card
+from faultscape.reporting.reliability.page import Facts
+from faultscape.reporting.reliability.tables import main_scorer
+from faultscape.reporting.reliability.views import scorer_title
+from faultscape.stages.image_truths import Judge, Judged
+from faultscape.stages.reliability.answers import Answer, answers_of
+from faultscape.stages.reliability.card import Judgement
+from faultscape.stages.reliability.conditions import Condition
+from faultscape.stages.reliability.kept_pictures import KeptPictures
+from faultscape.stages.reliability.numbers import ModelNumbers
+from faultscape.study.parts import key_of
+from faultscape.study.settings import Settings
+from faultscape.study.tables.corpus import Image
+from faultscape.study.tables.stress_sets import StressSets
+from faultscape.ties import tie_ranks
+
+_VERSION = 1  # of what is drawn: another number draws all pictures anew
+ROOM = 6_000_000  # characters of pictures
+_MANY_CLASSES = 40  # more have no key of their colours
+
+
+@dataclass(frozen=True, eq=False)
+class _Chosen:
+    """A frame that is shown: its rank among the best or worst, its card without pictures, under which holdout, the shares of known pixels, and the key of its pictures."""
+
+    rank: int
+    card: FrameCard
+    holdout: str
+    shares: np.ndarray
+    key: str
+
+
+class Frames:
+    """Draws the frames of a study's models."""
+
+    def __init__(
+        self, root: Path, settings: Settings, images: Mapping[str, Image], judged: Mapping[str, Judged], stress: StressSets
+    ) -> None:
+        self._root, self._settings, self._images = root, settings, images
+        self._judge = Judge(root, settings, judged, stress.holdouts)
+
+    def facts(
+        self,
+        card: Card,
+        found: Judgement,
+        models: Sequence[ModelNumbers],
+        conditions: Sequence[Condition],
+        many: int,
+    ) -> Facts:
+        """Return what the page shows of ``many`` best and worst frames of each model and set, none of 0."""
+        drawn: list[tuple[int, FrameCard]] = []
+        notes: list[str] = []
+        for model in models if many else ():
+            frames, problem = self._of_model(card, found, model, conditions, many)
+            drawn += frames
+            if problem:
+                notes.append(f"{model.name}: pictures of frames are missing, since it cannot be run now: {problem}")
+        order = {id(frame): k for k, (_, frame) in enumerate(drawn)}
+        kept, left_out = fit_cards((frame for _, frame in sorted(drawn, key=lambda row: row[0])), Room(ROOM))
+        kept.sort(key=lambda frame: order[id(frame)])
+        return Facts(kept, left_out, notes, self._colours() if kept else ())
+
+    def _of_model(
+        self, card: Card, found: Judgement, model: ModelNumbers, conditions: Sequence[Condition], many: int
+    ) -> tuple[list[tuple[int, FrameCard]], str]:
+        """Return (rank, frame) of a model, set by set, and why some are missing, '' where none is."""
+        word = main_scorer(card, model.name)
+        folder = next((folder for folder, other in model.scorers.items() if other == word), "")
+        kept = KeptPictures(self._root, model.name)
+        chosen: list[_Chosen] = []
+        drawn: dict[int, FrameCard] = {}
+        for condition in conditions:
+            images = found.images.get((model.name, word, condition.name), ())
+            if not condition.with_anomalies or not images:
+                continue
+            numbers = model.frames(folder, condition, images)
+            ranks = dict(zip(images, tie_ranks([self._images[i].key for i in images], ids=list(images)).tolist(), strict=True))
+            shares = hashlib.sha256(numbers.shares.tobytes()).hexdigest()
+            for kind, rank, id_ in choose_frames(numbers.average_precision, ranks, many):
+                card_ = FrameCard(condition.name, model.name, scorer_title(word), id_, kind, numbers.average_precision[id_], numbers.anomalous[id_])  # fmt: skip
+                image = self._images[id_]
+                counted = model.counts_key(folder, image.shard)
+                key = key_of(_VERSION, counted, word, image.key, condition.holdout, shares, self._settings.classes.colours)
+                if (before := kept.find(key, card_)) is not None:
+                    drawn[len(chosen)] = before
+                chosen.append(_Chosen(rank, card_, condition.holdout, numbers.shares, key))
+        wanted, problem = dict.fromkeys(one.card.image for k, one in enumerate(chosen) if k not in drawn), ""
+        try:
+            for id_, said in answers_of(self._root, self._settings, model.name, word, [self._images[i] for i in wanted]):
+                for k, one in enumerate(chosen):
+                    if one.card.image == id_ and k not in drawn and (made := self._draw(one, said)) is not None:
+                        drawn[k] = made
+                        kept.add(one.key, made)
+        except FaultscapeError as error:
+            problem = str(error)
+        kept.write()
+        return [(chosen[k].rank, drawn[k]) for k in sorted(drawn)], problem
+
+    def _draw(self, one: _Chosen, said: Answer) -> FrameCard | None:
+        """Return a frame's card with its pictures; None where its labels are gone."""
+        size = said.score.shape[1], said.score.shape[0]
+        for view in self._judge.views(one.card.image, size):
+            if view.holdout == one.holdout and view.anomaly is not None:
+                classes = self._settings.class_list
+                frame = Frame(view.anomaly, said.score, one.shares, said.photo, said.prediction, view.semantic, classes)
+                return draw_frame(one.card, frame)
+        return None
+
+    def _colours(self) -> list[tuple[str, str]]:
+        """Return (class, CSS colour) of what predictions are drawn in, nothing of very many classes."""
+        classes = self._settings.class_list
+        if len(classes) > _MANY_CLASSES:
+            return []
+        return [(name, "#{:02x}{:02x}{:02x}".format(*c)) for name, c in zip(classes.names, classes.colours, strict=True)]

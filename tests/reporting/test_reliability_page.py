@@ -1,0 +1,244 @@
+"""The page of the card says what the document holds, claims no more than paired intervals allow, escapes names, leaves out what is missing, and loads nothing."""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import Any
+
+import pytest
+
+from faultscape.reporting.anomaly_frames import FrameCard, FramePicture, Ring
+from faultscape.reporting.reliability import views
+from faultscape.reporting.reliability.document import CORRUPTED, Card
+from faultscape.reporting.reliability.page import Facts, card_page
+from faultscape.reporting.reliability.questions import CardIndex, above_chance, questions, verdict
+from made_card import HOSTILE, card
+from made_document import Page
+
+FRAME = FrameCard(
+    "blended", HOSTILE, "Max probability", f"scene {HOSTILE}", "worst", 0.123, 0.02, 3, 2, (Ring(10.0, 12.0, 8.0, "missed: 4 % of its 9 pixels found"),),
+    (FramePicture("photo, objects outlined", "data:image/webp;base64,AAAA", ringed=True), FramePicture("score", "data:image/png;base64,BBBB", ringed=True)), 40, 30,
+)  # fmt: skip
+FACTS = Facts([FRAME], 4, [f"{HOSTILE} cannot be run"], [("sky", "#010203")])
+
+
+def shown(what: Card, facts: Facts | None = None) -> Page:
+    return Page(card_page(what, facts))
+
+
+def heading(what: Card) -> str:
+    return card_page(what).partition("<h1>")[2].partition("</h1>")[0]
+
+
+@pytest.mark.parametrize("models", [1, 2, 3, 12])
+def test_the_page_is_well_formed_shows_every_model_and_runs_nothing_of_a_name(models: int) -> None:
+    what = card(models)
+    html = card_page(what, FACTS)
+    page = Page(html)
+    for one in what["models"]:
+        assert one["name"] in page.text
+    assert f"scene {HOSTILE}" in page.text
+    assert "alert(" not in page.script
+    assert [tag for tag, _ in page.tags].count("script") == 1
+    assert all(not key.startswith("on") for _, attrs in page.tags for key in attrs)
+    assert card_page(copy.deepcopy(what), FACTS) == html
+
+
+def test_the_page_loads_nothing() -> None:
+    html = card_page(card(), FACTS)
+    page = Page(html)
+    policy = next(a["content"] for t, a in page.tags if t == "meta" and a.get("http-equiv") == "Content-Security-Policy")
+    assert "default-src 'none'" in str(policy)
+    loaded = [
+        a.get("src") or a.get("href") or "" for t, a in page.tags if t in ("img", "link", "script", "a", "use", "iframe", "image")
+    ]
+    assert all(u == "" or u.startswith(("data:", "#")) for u in loaded)
+    assert not any(word in html for word in ("url(", "@import", "http://", "https://"))
+
+
+def test_every_section_is_there_and_linked() -> None:
+    page = shown(card(), FACTS)
+    assert {
+        "card",
+        "corruption",
+        "anomalies",
+        "errors",
+        "without-labels",
+        "differences",
+        "times",
+        "gaps",
+        "definitions",
+    } <= page.ids()
+    links = {str(a["href"])[1:] for t, a in page.tags if t == "a"}
+    assert links <= page.ids()
+    assert "logits, bilinear to the working size" in page.text.lower()
+    assert "1080 Ti" in page.text
+    assert "3090 Ti" in page.text
+    assert "4 frames were left out" in page.text
+    assert "2 of 3 objects are missed" in page.text
+    assert [a["r"] for t, a in page.tags if t == "circle" and a.get("class") == "over"] == ["8.0", "8.0"]
+    assert f"{HOSTILE} cannot be run" in page.text
+
+
+@pytest.mark.parametrize(
+    ("part", "section"),
+    [
+        ("times", "times"), ("ranking", "without-labels"), ("paired", "differences"), ("gaps", ""), ("notes", ""), ("objects", ""), ("units", ""), ("provenance", ""),
+        ("cells", "card"), ("conditions", "corruption"), ("models", "differences"), ("truth", ""), ("reference", ""), ("study", ""),
+    ],
+)  # fmt: skip
+def test_a_part_that_is_missing_leaves_its_section_out(part: str, section: str) -> None:
+    what: dict[str, Any] = dict(card())
+    assert section == "" or section in shown(card()).ids()
+    del what[part]
+    page = shown(what)  # type: ignore[arg-type]
+    assert section not in page.ids()
+    links = {str(a["href"])[1:] for t, a in page.tags if t == "a"}
+    assert links <= page.ids()
+
+
+def test_without_gaps_and_notes_nothing_is_said_to_be_missing() -> None:
+    what = card()
+    what["gaps"], what["notes"] = [], []
+    assert "gaps" not in shown(what).ids()
+    assert "gaps" in shown(what, Facts(notes=["unet has no pictures"])).ids()
+
+
+def test_nothing_at_all_is_a_page_too() -> None:
+    page = shown({})
+    assert "Nothing could be judged yet" in page.text
+    assert page.ids() == {"main", "definitions"}
+
+
+def test_a_heading_names_a_model_only_where_every_paired_interval_leaves_out_0() -> None:
+    assert heading(card(3)) == "unet is the most accurate under corruption"
+    assert heading(card(3, half=0.06)) == "No model is conclusively best under corruption"
+    assert heading(card(3, intervals=False)) == "No model is conclusively best under corruption"
+    assert heading(card(3, corruptions=())) == "unet finds the anomalies of blended best"
+    partly = card(3)
+    partly["paired"] = [row for row in partly["paired"] if "model 2" not in (row["first"], row["second"])]
+    assert heading(partly) == "No model is conclusively best under corruption"  # of the third nobody knows
+    alone = card(1)
+    assert heading(alone) == "unet loses 34 % of its mIoU under corruption"
+    drop = next(cell for cell in alone["cells"] if cell["metric"] == "relative_drop")
+    drop["low"] = -0.01
+    assert heading(alone) == "unet does not conclusively lose accuracy under corruption"
+
+
+def test_means_over_other_corruptions_are_not_compared() -> None:
+    what = card(3)
+    what["cells"] = [c for c in what["cells"] if (c["model"], c["condition"], c["metric"]) != ("model 2", "fog-1", "miou")]
+    assert heading(what) == "No model is conclusively best under corruption"
+
+
+def test_a_verdict_names_those_between_whom_it_is_not_decided_and_those_behind() -> None:
+    what = card(4, gap=0.015)  # neighbours are not told apart, others are
+    index = CardIndex(what)
+    said = {question.title: verdict(index.stand(question)) for question in questions(what)}
+    assert said["mIoU under corruption"] == (
+        f"Not decided between unet and {HOSTILE}. Best number: unet 0.460 (0.430 to 0.490). Conclusively behind: model 2 and model 3."
+    )
+    assert said["Relative drop under corruption"].startswith(f"Not decided between unet and {HOSTILE}. Best number: unet 0.340")
+    assert "conclusively best" in verdict(CardIndex(card(2)).stand(questions(card(2))[1]))
+    none = CardIndex(card(2, intervals=False))
+    assert (
+        verdict(none.stand(questions(card(2))[0]))
+        == "Not decided: no two models have a paired interval. Best number: unet 0.460."
+    )
+
+
+def test_models_of_other_scorers_are_not_compared() -> None:
+    what = card(2)
+    what["models"][1]["scorers"] = ["energy"]
+    index = CardIndex(what)
+    asked = {question.title: question for question in questions(what)}
+    assert index.stand(asked["Finding anomalies in blended"]).gaps == {}
+    assert index.stand(asked["mIoU, clean"]).best == "unet"
+
+
+def test_low_is_better_turns_the_sign_of_a_difference() -> None:
+    index = CardIndex(card(2))
+    drop = next(question for question in questions(card(2)) if question.metric == "relative_drop")
+    gap, low, high = index.stand(drop).gaps["unet", HOSTILE]
+    assert (round(gap, 3), round(low or 0, 3), round(high or 0, 3)) == (0.05, 0.03, 0.07)
+
+
+def test_only_intervals_above_the_share_of_anomalies_are_above_chance() -> None:
+    index = CardIndex(card(3))
+    assert above_chance(index, "blended", 0.02) == ["unet", HOSTILE, "model 2"]
+    assert above_chance(index, "blended", 0.33) == ["unet"]  # 0.37 and 0.32 at the least
+    assert above_chance(CardIndex(card(3, intervals=False)), "blended", 0.02) is None
+
+
+def test_the_card_marks_who_is_unbeaten_and_only_where_somebody_is_beaten() -> None:
+    def standings(what: Card, title: str) -> list[str]:
+        front = views.front(what, CardIndex(what))
+        assert front is not None
+        k = [column["title"] for column in front["columns"]].index(title)
+        return [row["marks"][k].standing for row in front["rows"] if row["place"] is not None]
+
+    assert standings(card(3), "mIoU corrupted") == ["best", "", ""]
+    assert standings(card(3, gap=0.015), "mIoU corrupted") == ["unbeaten", "unbeaten", ""]
+    assert standings(card(3, half=0.2), "mIoU corrupted") == ["", "", ""]
+    assert standings(card(3), "ECE main") == ["", "", ""]  # of which there are no differences
+
+
+def test_views_hold_the_numbers_of_the_card() -> None:
+    what = card(3)
+    index = CardIndex(what)
+    held = views.severities(what, index)
+    assert held is not None
+    assert [chart["title"] for chart in held["charts"]] == ["Fog", "Snow"]
+    assert [(p.severity, round(p.value, 2)) for p in held["charts"][0]["lines"][1].points] == [
+        (0, 0.65),
+        (1, 0.57),
+        (3, 0.41),
+        (5, 0.25),
+    ]
+    assert held["grids"][0]["worst"] == (0.3, "Fog", 5)
+    assert [round(lost or 0, 3) for _, lost in held["grids"][0]["rows"][0]["cells"]] == [0.114, 0.343, 0.571]
+    (blended, things) = views.anomaly_sets(what, index)
+    assert (blended["share"], things["holdout"], len(blended["rows"])) == (0.02, "things", 6)
+    assert [row["title"] for row in blended["rows"][:2]] == ["Max probability", "Energy"]
+    assert views.mark({"model": "a", "metric": "ece", "value": 0.01, "low": -0.02, "high": 0.04}).low == 0.0
+    ranks = views.without_labels(what, index)
+    assert ranks is not None
+    assert ranks["agreement"] == {"clean": 1.0, "corrupted": 0.5}
+    pairs = views.differences(what, index, [index.stand(question) for question in questions(what)])
+    assert pairs is not None
+    assert [panel["leader"] for panel in pairs["panels"]] == ["unet"] * len(questions(what))
+    assert len(pairs["rest"]) == len(questions(what))
+    assert pairs["left_out"] == len(what["paired"]) - 3 * len(questions(what))
+
+
+def test_a_scale_of_one_severity_and_no_clean_set_is_drawn() -> None:
+    what = card(2, corruptions=("fog",))
+    what["conditions"] = [c for c in what["conditions"] if c["name"] in ("fog-3", "blended")]
+    page = shown(what)
+    assert "corruption" in page.ids()
+    assert any(tag == "line" and attrs.get("class") == "cross" for tag, attrs in page.tags)
+
+
+def test_undefined_numbers_are_dashes() -> None:
+    what = card(2)
+    for cell in what["cells"]:
+        if cell["model"] == "unet":
+            cell["value"] = cell["low"] = cell["high"] = None
+    page = shown(what)
+    assert re.search(r"\b(nan|none)\b", page.text.lower()) is None
+    assert CORRUPTED in page.text.lower()
+
+
+@pytest.mark.parametrize("models", [2, 12])
+def test_a_phone_needs_no_scrolling_across(browser: Any, models: int, tmp_path: Any) -> None:
+    (tmp_path / "page.html").write_text(card_page(card(models), FACTS))
+    page = browser.new_page(viewport={"width": 390, "height": 800})
+    page.goto((tmp_path / "page.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.locator("button[data-model='1']").first.click()
+    assert page.evaluate("new Set([...document.querySelectorAll('g.line:not(.dim)')].map((g) => g.dataset.model)).size") == 1
+    head = page.locator("table.sortable th button").first
+    head.press("Enter")
+    assert page.locator("table.sortable th[aria-sort=descending]").count() == 1
+    page.close()
