@@ -1,7 +1,7 @@
 """One model, many mIoUs: what libraries make of the same maps, by what they do with absent classes and void; ``python benchmarks/five_mious.py`` prints the table of docs/guides/one-model-five-numbers.md.
 
 Conventions: maps hold 0..C-1, and 255 where the truth is void or the model says nothing. Every library that is installed is run as its documentation says, with the option
-for void that it has; the others are named and left out. The maps are drawn by code (*drawn*: 60 street scenes, edges of 12 classes void; *+ 2 classes*: a list of two classes
+for void that it has; the others are named and left out: ``pip install cityscapesscripts mmengine mmsegmentation monai ultralytics`` in an environment of its own, since they want other versions of what we use. The maps are drawn by code (*drawn*: 60 street scenes, edges of 12 classes void; *+ 2 classes*: a list of two classes
 more, one that nobody has and one that the model alone names; *+ silence*: the model says nothing on one pixel in nine), or the 233 maps of ten networks of the CamVid zoo, where they lie
 in FAULTSCAPE_DATA: of one of them the number, and of all which is the best and how many of their 45 pairs stand otherwise than by `measure`.
 """
