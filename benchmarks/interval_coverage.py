@@ -26,10 +26,11 @@ import numpy as np
 import faultscape as fs
 from faultscape.metrics import calibration, selective, summary
 from faultscape.metrics.definitions import Definitions
-from faultscape.metrics.intervals.evidence import Drawn, Evidence
+from faultscape.metrics.intervals.evidence import Drawn, Evidence, Ratios
 from faultscape.metrics.intervals.units import Draws, draw_units, units_of
 from faultscape.metrics.scores import bootstrap
 from faultscape.metrics.scores.detection import detection
+from faultscape.metrics.scores.rank_slopes import rank_images
 from faultscape.metrics.summary import weighed
 from faultscape.stages.given_options import group_options
 from faultscape.stages.measure import lists
@@ -49,6 +50,7 @@ TITLES = {
     "rom": "ROM", "rum": "RUM", "ap": "AP of regions", "pe_us": "PE-US", "gce": "GCE", "miou": "mIoU", "pq": "PQ", "sq": "SQ", "pixel_accuracy": "pixel accuracy",
     "misclassification_ap": "AP, incorrect", "calibration_auroc": "CalibrationAUC", "misclassification_fpr95": "FPR95, incorrect", "aurc": "AURC", "ece": "ECE", "mce": "MCE",
     "ece_classwise": "ECE, class-wise", "average_precision": "AP, anomalous", "auroc": "AUROC, anomalous", "fpr95": "FPR95, anomalous",
+    "card_average_precision": "AP", "card_auroc": "AUROC", "card_fpr95": "FPR95",
 }  # fmt: skip
 Found = dict[str, Evidence]
 
@@ -175,6 +177,13 @@ def anomaly_evidence(one: dict[str, Any], places: np.ndarray, draws: Draws) -> F
     return {metric: Drawn(*draws.split(ranks[:, k]), used, shape) for k, (metric, shape) in enumerate(shapes.items())}
 
 
+def slopes_evidence(one: dict[str, Any], places: np.ndarray, _: Draws) -> Found:
+    """Return what the card's AP, AUROC and FPR95 come from: their slopes by the weight of each frame."""
+    found = rank_images([one["images"][k] for k in places.tolist()])
+    numbers = {"card_average_precision": found.average_precision, "card_auroc": found.auroc, "card_fpr95": found.fpr}
+    return {name: Ratios(number, None) for name, number in numbers.items()}
+
+
 def read(path: Path) -> np.ndarray:
     """Return a picture as it is in its file."""
     return np.asarray(cv2.imread(str(path), cv2.IMREAD_UNCHANGED))
@@ -189,6 +198,9 @@ KINDS: dict[str, tuple[Callable[[Path], Any], Callable[[Any, np.ndarray, Draws],
     "probabilities": (of_probabilities, probabilities_evidence, 1),
     "groups of probabilities": (of_probabilities, probabilities_evidence, 8),
     "anomaly": (of_anomaly, anomaly_evidence, 1),
+    "card: anomaly": (of_anomaly, slopes_evidence, 1),
+    "card: errors": (lambda folder: of_scores(folder / "scores"), slopes_evidence, 1),
+    "card: groups of errors": (lambda folder: of_scores(folder / "scores"), slopes_evidence, 2),
 }
 
 
@@ -197,7 +209,7 @@ def cell(kind: str, size: int, repeats: int, folder: Path) -> dict[str, list[flo
     population, make, run = KINDS[kind]
     models, images = population(folder)
     runs = np.array_split(np.arange(images), round(images / run))
-    drawn = make is not maps_evidence
+    drawn = make not in (maps_evidence, slopes_evidence)
     true = [make(one, np.arange(images), draw_units(units_of(images), 0, 0)) for one in models]
     held: Counter[tuple[str, str]] = Counter()
     width: dict[str, float] = {}

@@ -179,7 +179,8 @@ def test_presets_and_options_without_effect_are_told(
     truth, scores = masks(tmp_path, None)
     measured(tmp_path / "a", truth, "--anomaly", scores, "--worst", 5, "--images", tmp_path / "masks", "--connectivity", 4)
     out = capsys.readouterr().out
-    assert "note: --connectivity has no effect: it applies to maps of classes" in out
+    assert "note: --no-boundaries has no effect: it applies to maps of classes" in out
+    assert "--connectivity has no effect" not in out  # objects hang together by it
     assert "--worst has no effect" not in out
     assert "--images has no effect" not in out
     measured(tmp_path / "b", truth, "--anomaly", scores, "--preset", "fishyscapes")

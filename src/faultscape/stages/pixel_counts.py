@@ -109,7 +109,7 @@ class PixelCounter:
 
     def compare(self, id_: str, label_map: np.ndarray) -> None:
         """Count how the map (h, w) of an image, in the model's own labels, agrees with the model's map of its parent, where that is stored."""
-        parent = self._judged[id_].parent
+        parent = self._judged[id_].parent if id_ in self._judged else None
         if parent is None or MAPS not in self._kinds or id_ not in self._rows:
             return
         shard, other = parent
