@@ -26,6 +26,7 @@ import numpy as np
 from cost import measure_cost
 
 import faultscape as fs
+from faultscape.classes.class_lists import table
 from faultscape.metrics.pixel_facts import facts_of, facts_of_members
 from faultscape.metrics.scorers import SCORERS, missing, scorer_named
 from faultscape.metrics.scores.detection import detection
@@ -56,11 +57,13 @@ def cost() -> None:
     def added(words: tuple[str, ...], counter: PixelCounter, id_: str) -> float:
         start = time.thread_time()
         keep = Keep(scorers=words, others=True)
-        many = any(scorer_named(word).needs == "members" for word in words)
-        facts = facts_of_members(scores, size) if many else facts_of(scores[0], size)
+        facts = facts_of_members(scores, size) if passes_of(words) > 1 else facts_of(scores[0], size)
         found = doubts(keep, facts, 19, id_.encode())
         counter.of_answer(id_, label_map, {kind: arrays[0] for kind, arrays in found.items()})
         return time.thread_time() - start
+
+    def passes_of(words: tuple[str, ...]) -> int:
+        return 2 if any(scorer_named(word).needs == "members" for word in words) else 1
 
     def forward() -> float:
         start = time.thread_time()
@@ -80,12 +83,12 @@ def cost() -> None:
                 seconds = added(words, counter, id_)
                 if turn:
                     taken.setdefault((words, kind), []).append(seconds)
-    whole = median(passes[1:])
-    print(f"forward pass: {1000 * whole:.0f} ms; load {os.getloadavg()[0]:.1f}\n")
-    print("| scorer | with anomalies, ms | share of the forward pass | only corrupted, ms | share |\n|---|---|---|---|---|")
+    once = median(passes[1:])
+    print(f"forward pass: {1000 * once:.0f} ms; load {os.getloadavg()[0]:.1f}\n")
+    print("| scorer | with anomalies, ms | share of the forward passes | only corrupted, ms | share |\n|---|---|---|---|---|")
     for words in rows:
         fine, coarse = (median(taken[words, kind]) for kind in ("fine", "coarse"))
-        name = "+".join(words)
+        name, whole = "+".join(words), passes_of(words) * once
         print(f"| {name} | {1000 * fine:.0f} | {fine / whole:.1%} | {1000 * coarse:.0f} | {coarse / whole:.1%} |")
 
 
@@ -109,7 +112,7 @@ def made_counters():
     fs.collect(study, str(folder / "images"), classes=SCENE_CLASSES)
     fs.label.import_(study, str(folder / "truth"))
     fs.stress.corrupt(study, corruption=["gaussian_noise"], severities="1")
-    fs.stress.holdout(study, classes=["1"])
+    fs.stress.holdout(study, classes=["class-1"])
     root, settings = Path(study), read_settings(Path(study))
     images = read_corpus(root)
 
@@ -174,13 +177,13 @@ def differences(folder: Path, networks: Mapping[str, str]) -> None:
     study = folder / "study"
     if not study.exists():
         with step("study"):
-            fs.collect(str(study), str(DATA / "camvid"), layout="camvid", split="test")
+            fs.collect(str(study), str(DATA / "camvid"), known=fs.KnownData(layout="camvid", split="test"))
             fs.stress.blend(str(study), preset="fishyscapes-v2", seed=0)
             fs.stress.holdout(str(study), classes=["bicyclist"])
-    preprocess = {"input_size": "240x176", "mean": [0.41, 0.42, 0.43], "std": [0.3, 0.31, 0.31]}
+    shown = fs.Shown(input_size="240x176", mean=[0.41, 0.42, 0.43], std=[0.3, 0.31, 0.31])
     plain = [scorer.name for scorer in SCORERS if scorer.needs in ("probabilities", "logits")]
     with step("predictions"):
-        fs.predict(str(study), dict(networks), scorer=plain, network=fs.Preprocess(**preprocess))
+        fs.predict(str(study), dict(networks), scorer=plain, shown=shown)
         members = [scorer.name for scorer in SCORERS if scorer.needs == "members"]
         fs.predict(str(study), {"both": f"ensemble:{','.join(networks)}"}, scorer=members)
     with step("card"):
@@ -219,7 +222,7 @@ def pixels(study: Path, model: str, word: str, condition, *, errors: bool) -> tu
     for shard in dict.fromkeys(image.shard for image in mine):
         ids = [image.id for image in mine if image.shard == shard]
         held = outputs.read_some(study, model, doubt_folder(word), shard, ids)
-        maps = StoredMaps(label_maps.predictions(study, model), shard)
+        maps = StoredMaps(label_maps.predictions(study, model), shard, table(settings.class_list), "")
         for id_ in ids:
             doubt = held[id_][0]
             size = (doubt.shape[1], doubt.shape[0])

@@ -82,6 +82,21 @@ def test_total_doubt_is_expected_doubt_and_mutual_information(members: list[np.n
     np.testing.assert_allclose(np.take_along_axis(mean, facts.labels[None].astype(int), 0)[0], best, rtol=1e-5)
 
 
+@pytest.mark.parametrize("members", [2, 3, 5])
+@pytest.mark.parametrize("apart", [0.01, 0.1, 1.0, 8.0])
+def test_mutual_information_is_that_of_float64_however_near_the_members_are(members: int, apart: float) -> None:
+    rng = np.random.default_rng(members)
+    base = rng.normal(size=(7, 30, 40)).astype(np.float32) * 5
+    several = [base + rng.normal(size=base.shape).astype(np.float32) * np.float32(apart) for _ in range(members)]
+    facts = facts_of_members(several, (40, 30))
+    p = np.stack([wide(scores, (40, 30)) for scores in several])
+    mean = p.mean(0)
+    np.testing.assert_allclose(facts.information, (p * np.log(p / mean) - p + mean).sum(1).mean(0), rtol=2e-5 / min(apart, 1))
+    np.testing.assert_allclose(facts.expected, -(p * np.log(p)).sum(1).mean(0), rtol=2e-6)
+    np.testing.assert_allclose(facts.predictive, -(mean * np.log(mean)).sum(0), rtol=2e-6)
+    np.testing.assert_allclose(facts.others, np.sort(mean, axis=0)[:-1].sum(0), rtol=2e-6)
+
+
 def test_members_of_several_sizes_are_averaged_at_the_wanted_one() -> None:
     rng = np.random.default_rng(0)
     members = [rng.normal(size=(3, 2, 2)).astype(np.float32) * 4, rng.normal(size=(3, 6, 8)).astype(np.float32) * 4]

@@ -17,7 +17,7 @@ import numpy as np
 from faultscape.errors import MetricError
 from faultscape.maps.winners import between, enlarged, finite
 
-_AT_ONCE = 1 << 22  # interpolated scores of all members held at a time
+_AT_ONCE = 1 << 20  # probabilities of all members held at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,16 +80,20 @@ def facts_of_members(
             f"members have {', '.join(str(len(scores)) for scores in held) or 'no'} classes; expected one number of all"
         )
     classes, kernels = len(held[0]), _kernels()
-    out = np.empty((6, size[1], size[0]), np.float32)
+    winner, second, others, entropy, expected, information = np.empty((6, size[1], size[0]), np.float32)
     labels = np.empty((size[1], size[0]), np.uint8 if classes <= 256 else np.uint16)
-    strip = max(1, _AT_ONCE // max(1, classes * len(held) * size[0]))
+    strip = min(size[1], max(1, _AT_ONCE // max(1, classes * len(held) * size[0])))
+    shares = np.empty((len(held), classes, strip, size[0]), np.float32)
+    own, aside = np.empty((2, len(held), strip, size[0]), np.float32)
     for y in range(0, size[1], strip):
         rows = slice(y, min(y + strip, size[1]))
-        logs = np.stack([enlarged(scores, size, rows) for scores in held])
-        for member, of_marginal in zip(logs, kinds, strict=True):
-            kernels.log_softmax(member, of_marginal)
-        kernels.mean_sums(logs, labels[rows], *out[:, rows])
-    winner, second, others, entropy, expected, information = out
+        some = slice(rows.stop - y)
+        for t, (scores, of_marginal) in enumerate(zip(held, kinds, strict=True)):
+            z = np.array(enlarged(scores, size, rows))
+            kernels.member_sums(z, of_marginal, shares[t, :, some], aside[t, some], own[t, some])
+        expected[rows] = own[:, some].mean(0)
+        of_mean = (labels, winner, second, others, entropy, information)
+        kernels.mean_sums(shares[:, :, some], *(values[rows] for values in of_mean))
     return PixelFacts(
         winner, second, others, entropy, labels=labels, predictive=entropy, expected=expected, information=information
     )

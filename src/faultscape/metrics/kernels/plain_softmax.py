@@ -29,31 +29,30 @@ def softmax_sums(
     second[...] = e.max(0) if len(z) > 1 else np.exp(np.float32(-87))
 
 
-def log_softmax(z: np.ndarray, marginal: bool) -> None:
-    """Replace scores (C, H, W) by the logarithms of their probabilities."""
+def member_sums(z: np.ndarray, marginal: bool, shares: np.ndarray, others: np.ndarray, entropy: np.ndarray) -> None:
+    """Replace a member's scores (C, H, W) by its probabilities in ``shares`` (C, H, W), and fill (H, W) with the sum of all but its largest and its entropy."""
     wide = np.log(np.maximum(z, _TINY)).astype(np.float64) if marginal else z.astype(np.float64)
     wide -= wide.max(0)
     e = np.exp(wide)
+    total = e.sum(0)
+    shares[...], entropy[...] = e / total, np.log(total) - (e * wide).sum(0) / total
     np.put_along_axis(e, wide.argmax(0)[None], 0.0, 0)
-    z[...] = wide - np.log1p(e.sum(0))
+    others[...] = e.sum(0) / total
 
 
 def mean_sums(
-    logs: np.ndarray, label: np.ndarray, winner: np.ndarray, second: np.ndarray, others: np.ndarray, entropy: np.ndarray, expected: np.ndarray, information: np.ndarray
+    shares: np.ndarray, label: np.ndarray, winner: np.ndarray, second: np.ndarray, others: np.ndarray, entropy: np.ndarray, information: np.ndarray
 ) -> None:  # fmt: skip
-    """Fill (H, W) with what the mean of members' probabilities says, of their logarithms (T, C, H, W)."""
-    wide = logs.astype(np.float64)
-    p = np.exp(wide)
+    """Fill (H, W) with what the mean of members' probabilities (T, C, H, W) says."""
+    p = shares.astype(np.float64)
     mean = p.mean(0)
     best = mean.argmax(0)[None]
     rest = mean.copy()
     np.put_along_axis(rest, best, 0.0, 0)
     label[...], winner[...] = best[0], np.take_along_axis(mean, best, 0)[0]
     second[...], others[...] = rest.max(0), rest.sum(0)
-    there = mean > 0
-    logs_of_mean = np.log(np.where(there, mean, 1))
-    entropy[...] = -(mean * logs_of_mean).sum(0)
-    expected[...] = -(p * wide).sum(1).mean(0)
+    logs = np.log(np.where(mean > 0, mean, 1))
+    entropy[...] = -(mean * logs).sum(0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        apart = np.where(there & (p > 0), p * (wide - logs_of_mean), 0.0) - p + mean
+        apart = np.where(p > 0, p * (np.log(p) - logs), 0.0) - p + mean
     information[...] = apart.sum(1).mean(0)

@@ -20,6 +20,11 @@ _LOG2E, _LN2_HIGH, _LN2_LOW = np.float32(1.4426950408889634), np.float32(0.69335
 _HALF, _ONE = np.float32(0.5), np.float32(1)
 _P2, _P3, _P4 = np.float32(1 / 2), np.float32(1 / 6), np.float32(1 / 24)
 _P5, _P6, _P7 = np.float32(1 / 120), np.float32(1 / 720), np.float32(1 / 5040)
+_ROOT_BITS = np.int32(0x3F3504F3)  # of root 1/2
+_L3, _L5, _L7, _L9 = np.float32(1 / 3), np.float32(1 / 5), np.float32(1 / 7), np.float32(1 / 9)
+_NEAR = np.float32(0.1)  # from here on a series loses less than a difference
+_D2, _D3, _D4, _D5 = np.float32(1 / 2), np.float32(1 / 6), np.float32(1 / 12), np.float32(1 / 20)
+_D6, _D7, _D8 = np.float32(1 / 30), np.float32(1 / 42), np.float32(1 / 56)
 
 
 @jit
@@ -100,63 +105,103 @@ def softmax_sums(scores, first_y, second_y, share_y, first_x, second_x, share_x,
 
 
 @jit
-def log_softmax(z, marginal):
-    """Replace scores (C, H, W) by the logarithms of their probabilities."""
+def log_row_of(values, bits, whole, out):
+    """Fill ``out`` (W,) with the logarithm of ``values`` (W,), which are normal float32 above 0; ``bits`` is them read as int32."""
+    for x in range(values.shape[0]):
+        least = np.int32((bits[x] - _ROOT_BITS) >> np.int32(23))  # values lie between root 1/2 and root 2 after this
+        whole[x] = bits[x] - (least << np.int32(23))
+        out[x] = np.float32(least)
+    r = whole.view(np.float32)
+    for x in range(values.shape[0]):
+        s = np.divide(r[x] - _ONE, r[x] + _ONE)  # the sign / looks for zeros first, one by one
+        q = s * s
+        out[x] = out[x] * _LN2_HIGH + (out[x] * _LN2_LOW + (s + s) * (_ONE + q * (_L3 + q * (_L5 + q * (_L7 + q * _L9)))))
+
+
+@jit
+def member_sums(z, marginal, shares, others, entropy):
+    """Replace a member's scores (C, H, W) by its probabilities in ``shares`` (C, H, W), and fill (H, W) with the sum of all but its largest and its entropy."""
     classes, height, width = z.shape
     top, second, best = np.empty(width, np.float32), np.empty(width, np.float32), np.empty(width, np.int32)
+    gap, bits = np.empty(width, np.float32), np.empty(width, np.int32)
+    power = bits.view(np.float32)
     for y in range(height):
         row = z[:, y]
         if marginal:
             log_row(row)
         winners_row(row, top, second, best)
         for x in range(width):
-            total = 0.0
-            for c in range(classes):
-                if c != best[x]:
-                    total += math.exp(np.float64(row[c, x]) - np.float64(top[x]))
-            total = math.log1p(total)
-            for c in range(classes):
-                row[c, x] = np.float32(np.float64(row[c, x]) - np.float64(top[x]) - total)
+            others[y, x], entropy[y, x] = np.float32(0), np.float32(0)
+        for c in range(classes):
+            for x in range(width):
+                gap[x] = row[c, x] - top[x]
+            exp_row(gap, bits, power, shares[c, y])
+            for x in range(width):
+                share = np.float32(0) if best[x] == c else shares[c, y, x]
+                others[y, x] += share
+                entropy[y, x] -= share * gap[x]
+        for x in range(width):
+            top[x] = np.divide(_ONE, _ONE + others[y, x])
+            entropy[y, x] = np.float32(math.log1p(np.float64(others[y, x]))) + entropy[y, x] * top[x]
+            others[y, x] *= top[x]
+        for c in range(classes):
+            for x in range(width):
+                shares[c, y, x] *= top[x]
 
 
 @jit
-def mean_sums(logs, label, winner, second, others, entropy, expected, information):
-    """Fill (H, W) with what the mean of members' probabilities says, of their logarithms (T, C, H, W).
+def mean_sums(shares, label, winner, second, others, entropy, information):
+    """Fill (H, W) with what the mean of members' probabilities (T, C, H, W) says.
 
-    That is the first class of the largest, its probability, the second, the sum of all others, the entropy of the mean, the mean
-    of the members' entropies, and the mean divergence of the members from their mean.
+    That is the first class of the largest, its probability, the second, the sum of all others, the entropy of the mean, and the
+    mean divergence of the members from their mean.
     """
-    members, classes, height, width = logs.shape
-    p, mean = np.empty((members, classes)), np.empty(classes)
+    members, classes, height, width = shares.shape
+    part = _ONE / np.float32(members)
+    mean = np.empty((classes, width), np.float32)
+    best, bits, whole = np.empty(width, np.int32), np.empty(width, np.int32), np.empty(width, np.int32)
+    held, log = np.empty(width, np.float32), np.empty(width, np.float32)
     for y in range(height):
+        for c in range(classes):
+            for x in range(width):
+                mean[c, x] = shares[0, c, y, x]
+            for t in range(1, members):
+                for x in range(width):
+                    mean[c, x] += shares[t, c, y, x]
+            for x in range(width):
+                mean[c, x] *= part
+        winners_row(mean, winner[y], second[y], best)
         for x in range(width):
-            for c in range(classes):
-                mean[c] = 0.0
-                for t in range(members):
-                    p[t, c] = math.exp(np.float64(logs[t, c, y, x]))
-                    mean[c] += p[t, c]
-                mean[c] /= members
-            best = 0
-            for c in range(1, classes):
-                if mean[c] > mean[best]:
-                    best = c
-            rest, after, whole = 0.0, 0.0, 0.0
-            for c in range(classes):
-                if c != best:
-                    rest += mean[c]
-                    after = max(after, mean[c])
-                    whole -= mean[c] * math.log(mean[c]) if mean[c] > 0 else 0.0
-            whole += mean[best] * math.log1p(rest / mean[best])
-            own, apart = 0.0, 0.0
+            second[y, x] = max(second[y, x], np.float32(0))
+            others[y, x], entropy[y, x], information[y, x] = np.float32(0), np.float32(0), np.float32(0)
+        for c in range(classes):
+            for x in range(width):
+                held[x] = max(mean[c, x], _TINY)
+            log_row_of(held, held.view(np.int32), whole, log)
+            for x in range(width):
+                share = np.float32(0) if best[x] == c else mean[c, x]
+                others[y, x] += share
+                entropy[y, x] -= share * log[x]
             for t in range(members):
-                for c in range(classes):
-                    if mean[c] > 0:
-                        own -= p[t, c] * np.float64(logs[t, c, y, x])
-                        away = p[t, c] / mean[c] - 1  # each term r log r - r + 1 is 0 or more: none cancels another
-                        if abs(away) < 1e-3:
-                            apart += mean[c] * away * away * (0.5 - away / 6 + away * away / 12)
-                        else:
-                            ratio = away + 1
-                            apart += mean[c] * (1.0 - ratio + (ratio * math.log(ratio) if ratio > 0 else 0.0))
-            label[y, x], winner[y, x], second[y, x], others[y, x] = best, mean[best], after, rest
-            entropy[y, x], expected[y, x], information[y, x] = whole, own / members, apart / members
+                for x in range(width):  # each term r log r - r + 1 is 0 or more: none cancels another
+                    log[x] = np.divide(shares[t, c, y, x] - mean[c, x], held[x])
+                add_divergence(log, bits, whole, held, information[y])
+        for x in range(width):
+            label[y, x] = best[x]
+            entropy[y, x] += winner[y, x] * np.float32(math.log1p(np.float64(others[y, x]) / np.float64(winner[y, x])))
+            information[y, x] *= part
+
+
+@jit
+def add_divergence(away, bits, whole, mean, out):
+    """Add mean (r log r - r + 1) of r = 1 + ``away`` to ``out``, all (W,)."""
+    width = away.shape[0]
+    ratio, log = bits.view(np.float32), np.empty(width, np.float32)
+    for x in range(width):
+        ratio[x] = max(away[x] + _ONE, _TINY)
+    log_row_of(ratio, bits, whole, log)
+    for x in range(width):
+        d = away[x]
+        near = d * d * (_D2 - d * (_D3 - d * (_D4 - d * (_D5 - d * (_D6 - d * (_D7 - d * _D8))))))
+        far = ratio[x] * log[x] - d
+        out[x] += mean[x] * (near if abs(d) < _NEAR else far)
