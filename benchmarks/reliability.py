@@ -226,7 +226,7 @@ def pixels(study: Path, model: str, word: str, condition, *, errors: bool) -> tu
         for id_ in ids:
             doubt = held[id_][0]
             size = (doubt.shape[1], doubt.shape[0])
-            view = next(view for view in judge.views(id_, size) if view.holdout == condition["holdout"])
+            view = next(view for view in judge.views(id_, size) if view.holdout == condition.get("holdout", ""))
             if errors:
                 counts, label = view.semantic != void, view.semantic != maps.read(id_, size)
                 if view.anomaly is not None:

@@ -75,6 +75,15 @@ def card(
         "gaps": [{"model": names[0], "scorer": "energy", "conditions": ["fog-1", HOSTILE], "why": "energy was not counted", "line": f"faultscape predict STUDY '{HOSTILE}' --measure"}],
         "ranking": {"order": names, "models": models, "agreement": {"clean": 1.0, "corrupted": 0.5} if models > 2 else {}} if corruptions and models > 1 else {},
         "times": [{"model": name, "device": "made device", "frames": 24, "model_ms": [1.0, 2.0, 3.0], "whole_ms": [4.0, 5.0, 6.0]} for name in names],
+        "guards": [
+            {"kind": "pasted", "condition": "blended", "model": names[0], "scorer": "msp", "weather": "clear", "images": 24, "auroc": 0.62, "low": 0.55, "high": 0.69},
+            {"kind": "difference", "condition": "blended", "weather": "clear", "images": 24, "auroc": 0.99, "average_precision": 0.97, "fpr95": 0.001, "share": 0.02},
+        ],
+        "finders": [
+            {"model": name, "finder": finder, "images": 60, "failures": 6, "found_tenth": 2 / 6, "found_fifth": found / 6, "auroc": 0.7, "p_value": 0.03 if k == 0 else 0.6}
+            for k, name in enumerate(names) for finder, found in (("doubt", 3), ("disagreement", 5))
+        ],
+        "presets": {"bravo-2024": {names[0]: {"sets": {HOSTILE: {"miou": 0.41234, "ood_fpr95": 0.3}}, "means": {"semantic_hmean": 0.5, "ood_hmean": 0.25, "bravo_index": 1 / 3}}}},
         "units": {"drawn": "images", "count": 24}, "notes": [f"a note on {HOSTILE}"], "provenance": {"faultscape": "0", "arguments": {"seed": 1}},
     }  # fmt: skip
     return made  # type: ignore[return-value]

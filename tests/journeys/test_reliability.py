@@ -281,16 +281,18 @@ def test_the_presets_of_others_are_made_of_the_same_counts(corpus: made.Corpus, 
 
     card = fs.reliability(counted, preset="bravo-2024", output=str(tmp_path / "bravo"), engine="local").document
     of = card["presets"]["bravo-2024"]["net"]
-    subset = of["subsets"]["fishyscapes-v1"]
+    subset = of["sets"]["fishyscapes-v1"]
     assert set(subset) == {"miou", "ece", "auroc", "aupr_success", "aupr_error", "fpr95", "ood_auroc", "ood_aupr", "ood_fpr95"}
     good = {name: 1 - value if name in ("ece", "fpr95", "ood_fpr95") else value for name, value in subset.items()}
     harmonic = lambda values: len(values) / sum(1 / value for value in values)  # noqa: E731
     semantic, ood = ([value for name, value in good.items() if name.startswith("ood_") == of_ood] for of_ood in (False, True))
-    assert of["semantic_hmean"] == pytest.approx(harmonic(semantic), abs=1e-9)
-    assert of["ood_hmean"] == pytest.approx(harmonic(ood), abs=1e-9)
-    assert of["bravo_index"] == pytest.approx(harmonic([of["semantic_hmean"], of["ood_hmean"]]), abs=1e-9)
+    assert of["means"]["semantic_hmean"] == pytest.approx(harmonic(semantic), abs=1e-9)
+    assert of["means"]["ood_hmean"] == pytest.approx(harmonic(ood), abs=1e-9)
+    assert of["means"]["bravo_index"] == pytest.approx(
+        harmonic([of["means"]["semantic_hmean"], of["means"]["ood_hmean"]]), abs=1e-9
+    )
     card = fs.reliability(counted, preset="s3-code", output=str(tmp_path / "s3"), engine="local").document
-    s3 = card["presets"]["s3-code"]["net"]["fishyscapes-v1"]
+    s3 = card["presets"]["s3-code"]["net"]["sets"]["fishyscapes-v1"]
     study = stressed(corpus, tmp_path)
     fs.predict(study, {"net": nets(corpus)["net"]}, scorer=["msp"], engine="local")
     root, scores, labels = Path(study), [], []
@@ -309,7 +311,7 @@ def test_the_presets_of_others_are_made_of_the_same_counts(corpus: made.Corpus, 
 
 
 def test_failures_that_doubt_and_disagreement_find_are_counted(corpus: made.Corpus, tmp_path: Path) -> None:
-    many = made.corpus(tmp_path / "many", images=20, models=2)
+    many = made.corpus(tmp_path / "many", images=60, models=2)
     study = str(made.collected(many, tmp_path / "study", shard_size=8))
     fs.label.import_(study, str(many.truth))
     fs.predict(study, nets(corpus), scorer=["msp"], engine="local")
@@ -321,7 +323,8 @@ def test_failures_that_doubt_and_disagreement_find_are_counted(corpus: made.Corp
     assert {(row["model"], row["finder"]) for row in rows} == {
         (m, f) for m in ("net", "other") for f in ("doubt", "disagreement")
     }
-    assert {(row["images"], row["failures"]) for row in rows} == {(20, 2)}
+    assert {(row["images"], row["failures"]) for row in rows} == {(60, 6)}
+    assert all(row["p_value"] == next(r["p_value"] for r in rows if r["model"] == row["model"]) > 0 for row in rows)
     assert all(0 <= row["found_tenth"] <= row["found_fifth"] <= 1 and 0 <= row["auroc"] <= 1 for row in rows)
 
 

@@ -67,7 +67,7 @@ def test_table_2_of_s3_has_its_columns(root: Path, tmp_path: Path) -> None:
         "fishyscapes-v2 AUC-PR",
     ]
     assert len([c for c in card["conditions"] if c["kind"] == "corrupted"]) == 20
-    assert set(card["presets"]["s3-code"]["one"]) == {"fishyscapes-v2"}
+    assert set(card["presets"]["s3-code"]["one"]["sets"]) == {"fishyscapes-v2"}
     fs.stress.holdout(study, classes="sky,car", as_="three")  # Table 3's open set, on the classes at hand
     held = fs.reliability(study).document
     assert find_cell(held, "one", "three", "auroc", "msp") is None  # counted before the holdout was made

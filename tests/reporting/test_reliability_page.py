@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from markupsafe import escape
 
 from faultscape.reporting.anomaly_frames import FrameCard, FramePicture, Ring
 from faultscape.reporting.reliability import views
@@ -66,6 +67,9 @@ def test_every_section_is_there_and_linked() -> None:
         "errors",
         "without-labels",
         "differences",
+        "finders",
+        "guards",
+        "presets",
         "times",
         "gaps",
         "definitions",
@@ -84,7 +88,7 @@ def test_every_section_is_there_and_linked() -> None:
 @pytest.mark.parametrize(
     ("part", "section"),
     [
-        ("times", "times"), ("ranking", "without-labels"), ("paired", "differences"), ("gaps", ""), ("notes", ""), ("objects", ""), ("units", ""), ("provenance", ""),
+        ("times", "times"), ("guards", "guards"), ("finders", "finders"), ("presets", "presets"), ("ranking", "without-labels"), ("paired", "differences"), ("gaps", ""), ("notes", ""), ("objects", ""), ("units", ""), ("provenance", ""),
         ("cells", "card"), ("conditions", "corruption"), ("models", "differences"), ("truth", ""), ("reference", ""), ("study", ""),
     ],
 )  # fmt: skip
@@ -96,6 +100,63 @@ def test_a_part_that_is_missing_leaves_its_section_out(part: str, section: str) 
     assert section not in page.ids()
     links = {str(a["href"])[1:] for t, a in page.tags if t == "a"}
     assert links <= page.ids()
+
+
+def rows_of(what: Card, section: str) -> list[str]:
+    """The text of each row of the tables of a section."""
+    part = card_page(what).partition(f'<section id="{section}">')[2].partition("</section>")[0]
+    return [" ".join(re.sub(r"<[^>]*>", " ", row).split()) for row in re.findall(r"<tr>.*?</tr>", part, re.DOTALL)]
+
+
+def test_a_finder_is_sooner_only_where_the_sign_test_says_so() -> None:
+    rows = rows_of(card(2), "finders")[1:]
+    assert rows[0] == "unet 6 60 2 2 3 5 disagreement"
+    assert rows[1].endswith("6 60 2 2 3 5 not decided")
+    alone = card(1)
+    alone["finders"] = [row | {"p_value": None} for row in alone["finders"] if row["finder"] == "doubt"]
+    assert rows_of(alone, "finders")[1:] == ["unet 6 60 2 – 3 – –"]
+
+
+def test_guards_say_what_a_cheat_reaches_and_how_pasted_objects_are_told_apart() -> None:
+    rows = rows_of(card(), "guards")
+    assert rows[0] == "unet Max probability, blended 0.620 0.620, 0.550 to 0.690"
+    assert rows[-1] == "blended clear 24 0.970 0.020 0.001 0.990"
+
+
+def test_what_others_count_has_a_row_a_set_and_one_of_means() -> None:
+    head, of_set, means = rows_of(card(), "presets")
+    assert head == "model set mIoU OOD FPR95 semantic mean OOD mean BRAVO index"
+    assert of_set.startswith("unet")
+    assert of_set.endswith("0.412 0.300 – – –")
+    assert means == "unet all sets – – 0.500 0.250 0.333"
+
+
+def test_what_a_submission_could_see_and_what_became_of_its_claims_is_said() -> None:
+    what = card(2)
+    assert "submissions" not in shown(what).ids()
+    refused = {"condition": "blended", "average_precision": 0.9, "fpr95": 0.1, "measured_average_precision": 0.4, "measured_fpr95": 0.4, "accepted": False, "why": "more than .01 apart"}  # fmt: skip
+    what["models"][1] |= {
+        "kind": "submission",
+        "hidden": ["network"],
+        "open": ["other files"],
+        "declared": HOSTILE,
+        "publication": "",
+        "claims": [refused],
+    }  # type: ignore[typeddict-item]
+    page = shown(what)
+    assert "submissions" in page.ids()
+    part = card_page(what).partition('<section id="submissions">')[2].partition("</section>")[0]
+    said = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", part)
+    assert said == [
+        ("Out of its reach", "network"),
+        ("Within its reach", "other files"),
+        ("Unknown objects in training", escape(HOSTILE)),
+        ("Published", "not declared"),
+        (
+            "Claim, refused",
+            "<b>claims AP 0.9000 (measured 0.4000) and FPR95 0.1000 (measured 0.4000) on blended: more than .01 apart</b>",
+        ),
+    ]
 
 
 def test_without_gaps_and_notes_nothing_is_said_to_be_missing() -> None:

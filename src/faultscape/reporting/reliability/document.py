@@ -112,7 +112,7 @@ class CardGuard(TypedDict, total=False):
 
 
 class CardFinder(TypedDict, total=False):
-    """How many of a model's failures, the tenth of images on which it is worst, a finder has found after a tenth and a fifth of the labels: ``doubt`` or ``disagreement``."""
+    """How many of a model's failures, the tenth of images on which it is worst, a finder has found after a tenth and a fifth of the labels: ``doubt`` or ``disagreement``. ``p_value``: of a sign test of the two over units, after a fifth."""
 
     model: str
     finder: str
@@ -121,6 +121,7 @@ class CardFinder(TypedDict, total=False):
     found_tenth: float | None
     found_fifth: float | None
     auroc: float | None
+    p_value: float | None
 
 
 class CardCondition(TypedDict, total=False):
@@ -136,6 +137,13 @@ class CardCondition(TypedDict, total=False):
     of: str
     edition: str
     anomalous: float | None
+
+
+class CardPreset(TypedDict):
+    """A model's numbers as others evaluate it, {name: number}: of each set, and means over them."""
+
+    sets: dict[str, dict[str, float | None]]
+    means: dict[str, float | None]
 
 
 class CardClaim(TypedDict):
@@ -180,7 +188,7 @@ class Card(TypedDict, total=False):
     guards: list[CardGuard]
     finders: list[CardFinder]
     ranking: JsonObject
-    presets: JsonObject
+    presets: dict[str, dict[str, CardPreset]]
     times: list[Any]
     units: JsonObject
     notes: list[str]

@@ -78,7 +78,7 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
         found = cards.judge(models, conditions, withheld, reference)
         others, said = preset_numbers(options.preset, found, models, conditions) if options.preset else ({}, [])
         notes += said
-        sooner, said = finders(root, settings, models, conditions, images)
+        sooner, said = finders(root, settings, models, conditions, images, units)
         notes += said
         document: Card = {
             "study": root.resolve().name,

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import hmean
 
-from faultscape.choices import CardPreset
+from faultscape.choices import CardPreset as PresetWord
 from faultscape.metrics.scores.bootstrap import SparseHistogram
 from faultscape.metrics.scores.grouped_counts import with_void
 from faultscape.metrics.scores.histogram import SIZE, VALUES
@@ -24,18 +24,19 @@ from faultscape.metrics.scores.other_curves import KERAS_THRESHOLDS, keras_areas
 from faultscape.metrics.scores.rank_slopes import rank_images
 from faultscape.prediction.keep import doubt_folder
 from faultscape.reporting.measure.document import number
+from faultscape.reporting.reliability.document import CardPreset
 from faultscape.stages.reliability.card import Judgement
 from faultscape.stages.reliability.conditions import Condition
 from faultscape.stages.reliability.numbers import ModelNumbers
 
-PRESETS = get_args(CardPreset)
+PRESETS = get_args(PresetWord)
 MSP = doubt_folder("msp")
 _LESS_IS_BETTER = ("ece", "fpr95", "ood_fpr95")
 
 
 def preset_numbers(
-    preset: CardPreset, found: Judgement, models: Sequence[ModelNumbers], conditions: Sequence[Condition]
-) -> tuple[dict[str, Any], list[str]]:
+    preset: PresetWord, found: Judgement, models: Sequence[ModelNumbers], conditions: Sequence[Condition]
+) -> tuple[dict[str, CardPreset], list[str]]:
     """Return {model: numbers} of a preset, and what to say of models that it cannot be made of."""
     lacking = [model.name for model in models if MSP not in model.scorers]
     notes = [f"--preset {preset} needs --scorer msp, which was not counted of {', '.join(lacking)}"] if lacking else []
@@ -44,7 +45,7 @@ def preset_numbers(
     return {model.name: made(found, model, conditions) for model in able}, notes
 
 
-def _bravo(found: Judgement, model: ModelNumbers, conditions: Sequence[Condition]) -> dict[str, Any]:
+def _bravo(found: Judgement, model: ModelNumbers, conditions: Sequence[Condition]) -> CardPreset:
     """Return the numbers of each subset and the three means."""
     subsets: dict[str, dict[str, float]] = {}
     for condition in conditions:
@@ -71,8 +72,9 @@ def _bravo(found: Judgement, model: ModelNumbers, conditions: Sequence[Condition
         "ood_hmean": _harmonic(value for of in subsets.values() for value in _good(of, ood=True)),
     }
     means["bravo_index"] = _harmonic(means.values())
-    return {"subsets": {name: {key: number(value) for key, value in of.items()} for name, of in subsets.items()}} | {
-        name: number(value) for name, value in means.items()
+    return {
+        "sets": {name: {key: number(value) for key, value in of.items()} for name, of in subsets.items()},
+        "means": {name: number(value) for name, value in means.items()},
     }
 
 
@@ -91,10 +93,10 @@ def _turned(one: SparseHistogram) -> SparseHistogram:
     return SparseHistogram(SIZE - 1 - one.places[::-1], one.anomalous[::-1], one.known[::-1])
 
 
-def _code_of_s3(found: Judgement, model: ModelNumbers, conditions: Sequence[Condition]) -> dict[str, Any]:
+def _code_of_s3(found: Judgement, model: ModelNumbers, conditions: Sequence[Condition]) -> CardPreset:
     """Return AUROC and AUPR of anomalies with void counted as known, exact and of 200 thresholds."""
     del found
-    out = {}
+    out = dict[str, dict[str, float | None]]()
     for condition in conditions:
         images = model.counted(condition, MSP) if condition.with_anomalies else ()
         histograms = [with_void(counts) for counts in model.groups(MSP, condition, images)]
@@ -109,7 +111,7 @@ def _code_of_s3(found: Judgement, model: ModelNumbers, conditions: Sequence[Cond
                 "auroc_void_known": number(ranked.auroc.value), "aupr_void_known": number(ranked.average_precision.value),
                 "auroc_200": number(keras.auroc), "aupr_200": number(keras.average_precision),
             }  # fmt: skip
-    return out
+    return {"sets": out, "means": {}}
 
 
 def _above(known: np.ndarray, anomalous: np.ndarray) -> np.ndarray:
