@@ -12,13 +12,13 @@ float32 by `faultscape.metrics.detection`, against what the card says of the sam
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -31,6 +31,7 @@ from faultscape.metrics.pixel_facts import facts_of, facts_of_members
 from faultscape.metrics.scorers import SCORERS, missing, scorer_named
 from faultscape.metrics.scores.detection import detection
 from faultscape.prediction.keep import Keep, doubt_folder, doubts
+from faultscape.scenes.street import CLASSES
 from faultscape.stages.image_truths import Judge, find_judged
 from faultscape.stages.pixel_counts import Counting, PixelCounter
 from faultscape.stages.stored_maps import StoredMaps
@@ -38,9 +39,9 @@ from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.stress_sets import read_stress
+from faultscape.verbs.demo import class_list
 
 DATA = Path(os.environ.get("FAULTSCAPE_DATA", Path(__file__).parents[2] / "shared" / "data"))
-SCENE_CLASSES = 12
 FOUR = ("msp", "entropy", "max-logit", "energy")
 
 
@@ -109,7 +110,7 @@ def made_counters():
     folder = Path(tempfile.mkdtemp())
     write_scenes(folder, 1, (1024, 512))
     study = str(folder / "study")
-    fs.collect(study, str(folder / "images"), classes=SCENE_CLASSES)
+    fs.collect(study, str(folder / "images"), classes=len(CLASSES))
     fs.label.import_(study, str(folder / "truth"))
     fs.stress.corrupt(study, corruption=["gaussian_noise"], severities="1")
     fs.stress.holdout(study, classes=["class-1"])
@@ -158,12 +159,15 @@ def frames(folder: Path, count: int) -> None:
         write_scenes(folder, count, (2048, 1024))
     if not (study / "predictions" / "net").exists():
         with step("study, blended objects, predictions"):
-            fs.collect(str(study), str(folder / "images"), classes=SCENE_CLASSES, storage=fs.Storage(shard_size=32))
+            fs.collect(
+                str(study),
+                str(folder / "images"),
+                classes=replace(class_list(CLASSES), void=(255,)),
+                storage=fs.Storage(shard_size=32),
+            )
             fs.label.import_(str(study), str(folder / "truth"))
             fs.stress.blend(str(study), preset="fishyscapes-v2", seed=0)
-            labels = json.dumps({k: str(k) for k in range(SCENE_CLASSES)})
-            (folder / "labels.json").write_text(labels)
-            fs.predict(str(study), {"net": str(network)}, labels=str(folder / "labels.json"), scorer=["msp"])
+            fs.predict(str(study), {"net": str(network)}, scorer=["msp"])
     counts = study / "reliability" / "counts"
     for name in ("first, all is counted", "again, nothing is counted"):
         spent = measure_cost("reliability", str(study), worst=0)

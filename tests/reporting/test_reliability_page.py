@@ -154,7 +154,7 @@ def test_what_a_submission_could_see_and_what_became_of_its_claims_is_said() -> 
         ("Published", "not declared"),
         (
             "Claim, refused",
-            "<b>claims AP 0.9000 (measured 0.4000) and FPR95 0.1000 (measured 0.4000) on blended: more than .01 apart</b>",
+            "<b>AP 0.9000 (measured 0.4000) and FPR95 0.1000 (measured 0.4000) on blended: more than .01 apart</b>",
         ),
     ]
 

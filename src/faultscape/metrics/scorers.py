@@ -23,6 +23,7 @@ from faultscape.metrics.pixel_facts import PixelFacts
 from faultscape.metrics.scores.submissions import round_submitted
 
 Needs = Literal["nothing", "probabilities", "logits", "members", "submission"]
+_BLOCK = 1 << 15  # pixels whose scores are rounded at a time
 NONE = "none"  # the word for no scorer at all
 ORDER = "logits, bilinear to the working size, softmax, mean of members, score"
 
@@ -148,14 +149,25 @@ def rounded(scorer: Scorer, score: np.ndarray, classes: int, offset: float | Non
     """
     if scorer is SUBMITTED:
         return round_submitted(score, offset)
-    values = score.astype(np.float64)
-    if scorer.most is None:
-        limit = float(np.finfo(np.float16).max)
-        return np.clip(values - (offset or 0.0), -limit, limit).astype(np.float16)
-    share = np.clip(values / scorer.most(classes), 0, 1)
+    out = np.empty(score.shape, np.float16)
+    given, flat = np.ascontiguousarray(score).ravel(), out.ravel()
+    most = None if scorer.most is None else scorer.most(classes)
+    for start in range(0, len(flat), _BLOCK):
+        values = given[start : start + _BLOCK].astype(np.float64)
+        flat[start : start + _BLOCK] = _without_ends(values, offset or 0.0) if most is None else _logit(values / most)
+    return out
+
+
+def _without_ends(values: np.ndarray, offset: float) -> np.ndarray:
+    limit = float(np.finfo(np.float16).max)
+    return np.clip(values - offset, -limit, limit)
+
+
+def _logit(shares: np.ndarray) -> np.ndarray:
+    share = np.clip(shares, 0, 1)
     with np.errstate(divide="ignore"):
         logit = np.log(share) - np.log1p(-share)
-    return np.clip(logit, -LOGIT_END, LOGIT_END).astype(np.float16)
+    return np.clip(logit, -LOGIT_END, LOGIT_END)
 
 
 def offset_of(scorer: Scorer, scores: Sequence[np.ndarray]) -> float:

@@ -194,7 +194,7 @@ def with_void(counts: GroupedCounts) -> SparseHistogram:
 def _against(known: tuple[np.ndarray, np.ndarray], anomalous: tuple[np.ndarray, np.ndarray]) -> SparseHistogram:
     both = dense_counts([known]), dense_counts([anomalous])
     places = np.flatnonzero(both[0] + both[1])
-    return SparseHistogram(places, both[0][places], both[1][places])
+    return SparseHistogram(*(values.astype(np.int32) for values in (places, both[0][places], both[1][places])))
 
 
 def _row(counts: np.ndarray, coarse: bool, where: str) -> tuple[np.ndarray, np.ndarray]:
@@ -220,6 +220,8 @@ def encode_counts(counts: GroupedCounts) -> bytes:
     >>> [of.tolist() for _, of in decode_counts(encode_counts(counts)).rows]
     [[1], [1], [], []]
     """
+    if sum(int(of.sum(dtype=np.int64)) for _, of in counts.rows) >= 1 << 31:
+        raise MetricError("an image of 2,147,483,648 pixels or more is too large to be counted")
     lengths = np.array([len(places) for places, _ in counts.rows], "<u4")
     gaps = np.concatenate([np.diff(places, prepend=0) for places, _ in counts.rows]).astype("<u2")
     numbers = np.concatenate([of for _, of in counts.rows]).astype("<u4")
@@ -248,14 +250,14 @@ def decode_counts(code: bytes) -> GroupedCounts:
     except (ValueError, struct.error, zstandard.ZstdError, MemoryError):
         raise LabelMapError("the code of counts is damaged") from None
     ends = np.cumsum([0, *lengths])
-    rows = tuple((np.cumsum(gaps[low:high]), numbers[low:high]) for low, high in pairwise(ends))
+    rows = tuple((np.cumsum(gaps[low:high], dtype=np.int32), numbers[low:high]) for low, high in pairwise(ends))
     return GroupedCounts(rows, Objects(objects[0].astype(np.int64), objects[1], objects[2], objects[3] > 0))
 
 
 def _joined(body: bytes, at: int, total: int, width: int) -> np.ndarray:
-    """Return (N,) int64 numbers whose bytes of one weight lie side by side."""
+    """Return (N,) int32 numbers whose bytes of one weight lie side by side."""
     planes = np.frombuffer(body, np.uint8, width * total, at).reshape(width, total)
-    return np.ascontiguousarray(planes.T).view(f"<u{width}").ravel().astype(np.int64)
+    return np.ascontiguousarray(planes.T).view(f"<u{width}").ravel().astype(np.int32)
 
 
 _NO_OBJECTS = Objects(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0, bool))

@@ -53,13 +53,11 @@ def rank_images(images: Sequence[SparseHistogram], *, recall: float = 0.95, fals
     >>> round(float(found.average_precision.value), 4), round(float(found.auroc.value), 4), round(float(found.fpr.value), 4)
     (0.8333, 0.9167, 0.3333)
     """
-    count = len(images)
-    of = np.repeat(np.arange(count), [len(image.places) for image in images])
-    places = np.concatenate([np.zeros(0, np.int64), *(image.places for image in images)])
-    known = np.concatenate([np.zeros(0), *(image.known for image in images)])
-    anomalous = np.concatenate([np.zeros(0), *(image.anomalous for image in images)])
-    n, p = np.bincount(places, known, SIZE), np.bincount(places, anomalous, SIZE)
-    mine = [np.bincount(of, values, count) for values in (known, anomalous)]
+    n, p = np.zeros((2, SIZE))
+    mine = np.array([(image.known.sum(), image.anomalous.sum()) for image in images], float).reshape(-1, 2).T
+    for image in images:
+        n[image.places] += image.known
+        p[image.places] += image.anomalous
     negatives, positives = float(n.sum()), float(p.sum())
     there = (mine[0] + mine[1]) > 0
     if not negatives or not positives:
@@ -68,7 +66,8 @@ def rank_images(images: Sequence[SparseHistogram], *, recall: float = 0.95, fals
 
     def by_image(of_known: np.ndarray, of_anomalous: np.ndarray) -> np.ndarray:
         """Return (I,) sums over the pixels of each image of a number at each place, one of known and one of anomalous pixels."""
-        return np.bincount(of, known * of_known[places] + anomalous * of_anomalous[places], count)
+        sums = [image.known @ of_known[image.places] + image.anomalous @ of_anomalous[image.places] for image in images]
+        return np.array(sums, float)
 
     tp, fp = np.cumsum(p[::-1])[::-1], np.cumsum(n[::-1])[::-1]  # at this place and above
     above, below = tp - p / 2, np.cumsum(n) - n / 2

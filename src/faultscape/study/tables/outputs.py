@@ -101,9 +101,8 @@ def read_kept(root: Path, name: str, kind: str, shard: int) -> Iterator[tuple[st
     """Yield (image id, array_codes) of a shard in corpus order; nothing where the kind was not kept, or was made with other labels than the model has now."""
     for part, entry in parts_by_shard(root, name, kind).get(shard, []):
         table = read_part(predictions(root, name) / kind, part, entry)
-        codes = [table[column].to_pylist() for column in table.column_names[1:]]
-        for id_, *row in zip(table["id"].to_pylist(), *codes, strict=True):
-            yield id_, tuple(array_codes.decode(code) for code in row)
+        for k, id_ in enumerate(table["id"].to_pylist()):
+            yield id_, tuple(array_codes.decode(table[column][k].as_py()) for column in table.column_names[1:])
 
 
 def read_some(root: Path, name: str, kind: str, shard: int, images: Collection[str]) -> dict[str, tuple[np.ndarray, ...]]:
