@@ -12,6 +12,8 @@ import faultscape as fs
 import made
 from faultscape.errors import ModelError, OptionError, StudyError
 from faultscape.maps import runs
+from faultscape.metrics.overlaps.components import component_counts, component_metrics
+from faultscape.metrics.scorers import rounded, scorer_named
 from faultscape.metrics.scores.other_curves import keras_areas, threshold_counts
 from faultscape.reporting.reliability.document import find_cell
 from faultscape.study.tables import label_maps, outputs
@@ -67,7 +69,8 @@ def test_doubt_that_is_stored_gives_the_same_counts_as_doubt_that_is_counted_at_
     assert not (Path(study) / COUNTS).exists()
     card = fs.reliability(study, engine="local")
     assert counts_of(study) == counts_of(counted)
-    assert card.document["cells"] == fs.reliability(counted, engine="local").document["cells"]
+    kept = [cell for cell in card.document["cells"] if cell["metric"] != "component_f1"]  # which needs pixels
+    assert kept == fs.reliability(counted, engine="local").document["cells"]
 
 
 def test_processes_and_shares_of_an_array_count_the_same_bytes(corpus: made.Corpus, counted: str, tmp_path: Path) -> None:
@@ -308,6 +311,44 @@ def test_the_presets_of_others_are_made_of_the_same_counts(corpus: made.Corpus, 
     keras = keras_areas(threshold_counts(score, label))
     assert s3["auroc_200"] == pytest.approx(keras.auroc, abs=2e-3)
     assert s3["aupr_200"] == pytest.approx(keras.average_precision, abs=2e-3)
+
+
+def test_component_f1_is_that_of_the_stored_doubt_at_the_best_pixel_threshold(
+    corpus: made.Corpus, counted: str, tmp_path: Path
+) -> None:
+    def f1(study: str, **more: str) -> dict[str, float]:
+        cells = fs.reliability(study, engine="local", worst=0, **more).document["cells"]
+        return {cell["condition"]: cell["value"] for cell in cells if cell["metric"] == "component_f1"}
+
+    assert f1(counted) == {}  # no pixel is left
+    study = stressed(corpus, tmp_path)
+    fs.predict(study, {"net": nets(corpus)["net"]}, scorer=["entropy", "msp"], engine="local")
+    found = f1(study, track="obstacle")
+    assert set(found) == {"fishyscapes-v1", "holdout"}
+    root, pairs = Path(study), []
+    where = root / "stress" / "fishyscapes-v1" / "anomaly"
+    for part in fs.study.parts.read_manifest(where):
+        truth = label_maps.read_maps(where, int(part))
+        for id_, (values,) in outputs.read_kept(root, "net", "doubt-msp", int(part)):
+            if id_ in truth:
+                pairs.append((rounded(scorer_named("msp"), values, 5).astype(float), runs.decode(truth[id_])))
+    score = np.concatenate([s[a != 255] for s, a in pairs])
+    label = np.concatenate([a[a != 255] == 1 for _, a in pairs])
+    at = max(np.unique(score), key=lambda t: (label & (score >= t)).sum() / (label.sum() + (score >= t).sum()))
+    counts = [component_counts(s, a, np.nextafter(at, -np.inf), track="obstacle") for s, a in pairs]
+    whole = component_metrics({name: np.sum([one[name] for one in counts], axis=0) for name in counts[0]})
+    assert 0 < whole["component_f1"] < 1
+    assert found["fishyscapes-v1"] == pytest.approx(whole["component_f1"], abs=1e-12)
+    kept = root / "reliability" / "components" / "net.json"
+    before = kept.stat().st_mtime_ns
+    assert f1(study, track="obstacle") == found
+    assert kept.stat().st_mtime_ns == before
+    assert f1(study) != found
+    fs.predict(study, rename={"net": "renamed"})
+    assert not kept.exists()
+    assert kept.with_name("renamed.json").exists()
+    fs.predict(study, remove=["renamed"])
+    assert not kept.with_name("renamed.json").exists()
 
 
 def test_failures_that_doubt_and_disagreement_find_are_counted(corpus: made.Corpus, tmp_path: Path) -> None:

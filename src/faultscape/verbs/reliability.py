@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from faultscape.arguments import Place, needed_text, place_text, several
-from faultscape.choices import CardPreset
+from faultscape.choices import CardPreset, Track
 from faultscape.errors import OptionError
 from faultscape.stages.reliability.options import ReliabilityOptions, Submission
 
@@ -36,6 +36,7 @@ def reliability(
     misclassified: list[str] | None = None,
     reference: str | None = None,
     preset: CardPreset | None = None,
+    track: Track | None = None,
     output: Place | None = None,
     worst: int = 2,
     resamples: int = 200,
@@ -64,6 +65,8 @@ def reliability(
         The model that corruption errors are divided by; default: the first.
     preset
         Also evaluate as others do, to explain their numbers: bravo-2024 (the challenge's means), s3-code (void as known, 200 thresholds).
+    track
+        anomaly or obstacle: size limits of SegmentMeIfYouCan's component F1, which is made of doubt that is stored; default none.
     output
         The folder to write to; default: STUDY/reliability.
     worst
@@ -87,7 +90,7 @@ def reliability(
     if min(resamples, seed, worst) < 0:
         raise OptionError(f"resamples, seed and worst are 0 or more; got {resamples}, {seed} and {worst}")
     options = ReliabilityOptions(
-        needed_text(study, "study"), several(models), truth, several(natural), several(misclassified), reference, preset, place_text(output, "output"), worst, resamples, seed, engine, workers, submission
+        needed_text(study, "study"), several(models), truth, several(natural), several(misclassified), reference, preset, track, place_text(output, "output"), worst, resamples, seed, engine, workers, submission
     )  # fmt: skip
     if submission.source:
         read_claims(submission.claims or [])

@@ -40,6 +40,7 @@ CARD_METRICS: tuple[CardMetric, ...] = (
     CardMetric("average_precision", "AP", "high", "average precision of doubt at finding anomalous pixels, all pixels pooled, step sum (S4 5)", "anomalies"),
     CardMetric("auroc", "AUROC", "high", "area under the ROC curve of anomalous pixels", "anomalies"),
     CardMetric("fpr95", "FPR95", "low", "share of known pixels that are doubted as much when 95 % of the anomalous ones are found", "anomalies"),
+    CardMetric("component_f1", "Component F1", "high", "F1 of anomalous objects at the threshold of the best pixel F1, mean over sIoU thresholds .25:.05:.75, size limits by --track (SegmentMeIfYouCan); of doubt that is stored", "anomalies"),
 )  # fmt: skip
 TITLES = {metric.name: metric for metric in CARD_METRICS}
 

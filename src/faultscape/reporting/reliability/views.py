@@ -22,9 +22,10 @@ from faultscape.reporting.reliability.tables import Column, conditions_of, views
 from faultscape.stressors.catalogue import CORRUPTIONS
 
 _UNBOUNDED = ("corruption_error", "relative_drop")
+_CHANCE = {"fpr95": 0.95, "auroc": 0.5}
 MANY_ROWS = 240  # of differences below the fold
 OF_ERRORS = ("error_auroc", "error_ap", "error_fpr95")
-OF_ANOMALIES = ("average_precision", "fpr95", "auroc")
+OF_ANOMALIES = ("average_precision", "fpr95", "auroc", "component_f1")
 
 
 @dataclass(frozen=True)
@@ -165,22 +166,28 @@ def anomaly_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:
         if condition["kind"] != "anomaly":
             continue
         name = condition["name"]
-        rows = _score_rows(card, index, name, OF_ANOMALIES)
+        rows, metrics = _with_values(_score_rows(card, index, name, OF_ANOMALIES), OF_ANOMALIES)
         if not rows:
             continue
         chance = index.cell(RANDOM, name, "average_precision", RANDOM)
         share = condition.get("anomalous")
         if share is None and chance is not None:
             share = chance["value"]
-        axes = _axes(rows, OF_ANOMALIES, share)
+        axes = _axes(rows, metrics, share)
         out.append(
             {
-                "name": name, "about": condition, "share": share, "rows": rows, "axes": axes, "metrics": [TITLES[m] for m in OF_ANOMALIES],
+                "name": name, "about": condition, "share": share, "rows": rows, "axes": axes, "metrics": [TITLES[m] for m in metrics],
                 "above": above_chance(index, name, share), "objects": _objects(card, index, name), "holdout": condition.get("holdout", ""),
-                "chance": (share, 0.95, 0.5),
+                "chance": [_CHANCE.get(m, share if m == "average_precision" else None) for m in metrics],
             }
         )  # fmt: skip
     return out
+
+
+def _with_values(rows: list[dict[str, Any]], metrics: Sequence[str]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return rows without the columns in which none has a value, and the metrics of the others."""
+    there = [k for k in range(len(metrics)) if any(row["marks"][k].value is not None for row in rows)]
+    return [row | {"marks": [row["marks"][k] for k in there]} for row in rows], [metrics[k] for k in there]
 
 
 def _score_rows(card: Card, index: CardIndex, condition: str, metrics: Sequence[str]) -> list[dict[str, Any]]:
@@ -240,12 +247,8 @@ def error_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:
     names = [*conditions_of(card, "clean"), CORRUPTED, *conditions_of(card, "natural", "foggy", "misclassified")]
     out = []
     for name in names:
-        rows = _score_rows(card, index, name, OF_ERRORS)
+        rows, metrics = _with_values(_score_rows(card, index, name, OF_ERRORS), OF_ERRORS)
         if rows:
-            there = [k for k in range(len(OF_ERRORS)) if any(row["marks"][k].value is not None for row in rows)]
-            metrics = [OF_ERRORS[k] for k in there]
-            for row in rows:
-                row["marks"] = [row["marks"][k] for k in there]
             out.append({"name": name, "rows": rows, "axes": _axes(rows, metrics), "metrics": [TITLES[m] for m in metrics]})
     return out
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +27,8 @@ from faultscape.study.tables import logs, selections
 from faultscape.study.tables import pairs as pair_table
 from faultscape.study.tables.corpus import shard_sizes
 from faultscape.study.tables.pairs import PairPart
+
+_KEPT = ("pictures", "components")  # below reliability, a file a model: what was drawn or counted of it before
 
 
 def change(root: Path, renamed: Mapping[str, str], removed: Collection[str], *, line: str, models: Mapping[str, str]) -> None:
@@ -132,7 +135,12 @@ def _apply(root: Path, renamed: Mapping[str, str], removed: Collection[str], not
     for name in removed:
         for folder in (root / "predictions" / name, root / "pairs" / name, *_folders(root, name)):
             remove(root, folder)
+        for kept in _KEPT:
+            (root / "reliability" / kept / f"{name}.json").unlink(missing_ok=True)
     for old, new in renamed.items():
+        for kept in _KEPT:
+            with suppress(FileNotFoundError):
+                (root / "reliability" / kept / f"{old}.json").replace(root / "reliability" / kept / f"{new}.json")
         for folder in dict.fromkeys(
             (
                 root / "predictions" / old,

@@ -58,7 +58,7 @@ def finders(
     )
     out: list[CardFinder] = []
     for model in models:
-        scorer = next((folder for folder, word in model.scorers.items() if word == "msp"), next(iter(model.scorers), ""))
+        scorer, _ = model.own_scorer
         scored, there = model.mean_scores(scorer, ids) if scorer else {}, model.image_miou(ids)
         known = [id_ for id_ in ids if id_ in there and not np.isnan(there[id_])]
         if len(known) < LEAST:

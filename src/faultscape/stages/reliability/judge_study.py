@@ -28,6 +28,7 @@ from faultscape.stages.given_options import given_options
 from faultscape.stages.image_truths import find_judged
 from faultscape.stages.reliability import card as cards
 from faultscape.stages.reliability.claims import compare_claims, read_claims, refuse_unknown_sets
+from faultscape.stages.reliability.components import judge_components
 from faultscape.stages.reliability.conditions import Condition, find_conditions, units_of_images
 from faultscape.stages.reliability.counts import ModelCounts, fill_counts, line_that_counts
 from faultscape.stages.reliability.finders import finders
@@ -76,6 +77,20 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
         models = [ModelNumbers(root, counted[name], len(settings.class_list), units, draws) for name in names]
         withheld = {name: _withheld(settings, words) for name, words in stress.holdouts.items()}
         found = cards.judge(models, conditions, withheld, reference)
+        judge_components(
+            root,
+            settings,
+            found,
+            models,
+            conditions,
+            images,
+            judged,
+            stress,
+            truth,
+            options.track,
+            engine=options.engine,
+            workers=options.workers,
+        )
         others, said = preset_numbers(options.preset, found, models, conditions) if options.preset else ({}, [])
         notes += said
         sooner, said = finders(root, settings, models, conditions, images, units)
@@ -103,7 +118,7 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
             "provenance": {
                 "faultscape": version("faultscape"), "truth": truth, "inputs": made_from_now(Snapshot(root), truth),
                 "arguments": {
-                    **given_options(options, but=("study", "output", "engine", "workers", "worst", "submission")), **given_options(options.submission),
+                    **given_options(options, but=("study", "output", "engine", "workers", "submission")), **given_options(options.submission),
                 },
             },
         }  # fmt: skip

@@ -92,6 +92,12 @@ class ModelNumbers:
         self._maps = pixel_counts.read_map_counts(where, classes, counts.parts.get(MAPS, {}))
         self._codes = lru_cache(maxsize=1)(self._read_codes)
 
+    @property
+    def own_scorer(self) -> tuple[str, str]:
+        """(Folder, word) of the scorer of the model's own row: max probability where it was counted, else the first; ('', '') where there is none."""
+        held = self.scorers.items()
+        return next((row for row in held if row[1] == "msp"), next(iter(held), ("", "")))
+
     def counted(self, condition: Condition, scorer: str = "") -> tuple[str, ...]:
         """Return the images of a condition that there are counts of: of maps with labels, or of a scorer (its folder)."""
         if scorer:
@@ -127,6 +133,17 @@ class ModelNumbers:
         return ScoreNumbers(
             ranked, len(images), value_at(ranked.at_false), tuple(_by_object(held, ranked)), self._of_pasted(held, images)
         )
+
+    def anomaly_histograms(self, scorer: str, condition: Condition, images: Sequence[str]) -> list[SparseHistogram]:
+        """Return the histograms of known and anomalous pixels of some images."""
+        return [of_anomaly(self._decoded(scorer, id_, condition.holdout)) for id_ in images]
+
+    def by_unit(self, number: Linear, images: Sequence[str]) -> Linear:
+        """Return a number whose slopes are by image with its slopes by unit."""
+        of, slopes = self._of(images), np.full(self._units.count, np.nan)
+        slopes[of] = 0.0
+        np.add.at(slopes, of, np.nan_to_num(number.slopes))
+        return Linear(number.value, slopes)
 
     def _of_pasted(self, held: Sequence[GroupedCounts], images: Sequence[str]) -> Ranked | None:
         """Return how a scorer tells known objects that were pasted in from other known pixels; None where none was."""
@@ -195,20 +212,13 @@ class ModelNumbers:
         return miou_of_cells(without(held, withheld), self._of(images), self._units.count)
 
     def _ranked(self, images: Sequence[SparseHistogram], ids: Sequence[str]) -> Ranked:
-        found, of = rank_images(images), self._of(ids)
-
-        def by_unit(number: Linear) -> Linear:
-            slopes = np.full(self._units.count, np.nan)
-            slopes[of] = 0.0
-            np.add.at(slopes, of, np.nan_to_num(number.slopes))
-            return Linear(number.value, slopes)
-
+        found = rank_images(images)
         return Ranked(
             found.positives,
             found.negatives,
-            by_unit(found.average_precision),
-            by_unit(found.auroc),
-            by_unit(found.fpr),
+            self.by_unit(found.average_precision, ids),
+            self.by_unit(found.auroc, ids),
+            self.by_unit(found.fpr, ids),
             found.at_recall,
             found.at_false,
         )

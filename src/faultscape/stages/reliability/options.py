@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from faultscape.choices import CardPreset
+from faultscape.choices import CardPreset, Track
 from faultscape.errors import OptionError
 from faultscape.stages.given_options import refuse_empty
 
@@ -66,6 +66,7 @@ class ReliabilityOptions:
     misclassified: tuple[str, ...] = ()
     reference: str | None = None
     preset: CardPreset | None = None
+    track: Track | None = None
     output: str | None = None
     worst: int = 2
     resamples: int = 200

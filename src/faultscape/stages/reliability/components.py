@@ -1,0 +1,196 @@
+"""Component F1 of the scorer of each model's own row, on sets with anomalies whose doubt is stored: predicted objects need the pixels, which counts do not hold.
+
+Conventions: a pixel is predicted where its rounded score is at least that of the best pixel F1 over all images of the set, chosen with their labels, as SegmentMeIfYouCan does; a ``track`` sets its size limits, which are pixels, and without one there are none. Intervals take the
+threshold as fixed. What was counted of a shard is kept in reliability/components/MODEL.json under a key of what it follows from; entries that a run did not ask for go.
+Source: Chan et al. 2021 (SegmentMeIfYouCan); S4 5.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.choices import Track
+from faultscape.metrics.intervals.evidence import Ratios
+from faultscape.metrics.intervals.slopes import Linear
+from faultscape.metrics.overlaps.components import component_counts
+from faultscape.metrics.scorers import rounded, scorer_named
+from faultscape.metrics.scores.histogram import places_of
+from faultscape.metrics.scores.rank_slopes import best_place
+from faultscape.stages.fill import CHANGES_NOTHING, do
+from faultscape.stages.image_truths import Judge, Judged, find_judged, made_from
+from faultscape.stages.pixel_counts import Counting, counting_of
+from faultscape.stages.reliability.card import Judgement
+from faultscape.stages.reliability.conditions import Condition
+from faultscape.stages.reliability.numbers import ModelNumbers
+from faultscape.stages.worker_calls import task
+from faultscape.study.folder import check_name, make_folder, put
+from faultscape.study.parts import key_of
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables import outputs
+from faultscape.study.tables.corpus import Image, read_corpus
+from faultscape.study.tables.stress_sets import StressSets, read_stress
+
+METHOD = 1
+METRIC = "component_f1"
+_WHAT = ("component_tp", "component_fn", "component_fp")
+Rows = dict[str, list[list[int]]]  # {image: found, missed and false components (3, 11)}
+
+
+@dataclass(frozen=True)
+class ComponentJob:
+    """The images of one shard of which the components of a model's doubt are counted, predicted from place ``at`` on."""
+
+    study: str = field(metadata=CHANGES_NOTHING)
+    model: str
+    folder: str
+    counting: Counting
+    number: int
+    images: tuple[str, ...]
+    holdout: str
+    at: int
+    track: Track | None
+    key: str
+
+
+def judge_components(
+    root: Path,
+    settings: Settings,
+    found: Judgement,
+    models: Sequence[ModelNumbers],
+    conditions: Sequence[Condition],
+    images: Mapping[str, Image],
+    judged: Mapping[str, Judged],
+    stress: StressSets,
+    truth: str,
+    track: Track | None,
+    *,
+    engine: str,
+    workers: int | None,
+) -> None:
+    """Enter the component F1 of every model and condition of which all doubt is stored."""
+    asked: list[tuple[ModelNumbers, Condition, str, list[ComponentJob]]] = []
+    for model in models:
+        folder, word = model.own_scorer
+        for condition in conditions:
+            key = (model.name, word, condition.name)
+            if key in found.scores and not found.scores[key].ranked.undefined:
+                ids = found.images[key]
+                at = best_place(model.anomaly_histograms(folder, condition, ids))
+                about = [list(stress.holdouts.get(condition.holdout, ())), settings.classes.counted, settings.size, track]
+                jobs = _jobs(
+                    root, settings, model.name, folder, word, condition, [images[i] for i in ids], judged, truth, at, track, about
+                )
+                if jobs:
+                    asked.append((model, condition, word, jobs))
+    for name in dict.fromkeys(model.name for model, *_ in asked):
+        kept = _Kept(root, name)
+        mine = [row for row in asked if row[0].name == name]
+        todo = [job for *_, jobs in mine for job in jobs if kept.find(job.key) is None]
+        counted = do(
+            "faultscape.stages.reliability.components:count_components", todo, Rows, title="component", items=sum(len(job.images) for job in todo), engine=engine, workers=workers, begin_here=True,
+        )  # fmt: skip
+        for number, rows in counted:
+            kept.add(todo[number].key, rows)
+        for model, condition, word, jobs in mine:
+            rows = {id_: row for job in jobs for id_, row in (kept.find(job.key) or {}).items()}
+            ids = [id_ for id_ in found.images[name, word, condition.name] if id_ in rows]
+            f1 = f1_of(np.array([rows[id_] for id_ in ids], float).reshape(-1, 3, 11))
+            if not np.isnan(f1.value):
+                found.evidence[name, word, condition.name, METRIC] = Ratios(model.by_unit(f1, ids), None)
+        kept.write()
+
+
+def f1_of(counts: np.ndarray) -> Linear:
+    """Return the mean over thresholds of 2 tp / (2 tp + fn + fp) of sums over images, of (I, 3, K) tp, fn and fp, with its slopes; NaN where a threshold has none of them.
+
+    >>> float(f1_of(np.array([[[1.0], [1.0], [0.0]], [[1.0], [0.0], [1.0]]])).value)
+    0.6666666666666666
+    """
+    above, below = 2 * counts[:, 0], 2 * counts[:, 0] + counts[:, 1] + counts[:, 2]
+    total = below.sum(0)
+    if not len(counts) or not total.all():
+        return Linear(np.array(np.nan), np.full(len(counts), np.nan))
+    shares = above.sum(0) / total
+    return Linear(shares.mean(), ((above - shares * below) / total).mean(1))
+
+
+def _jobs(
+    root: Path, settings: Settings, name: str, folder: str, word: str, condition: Condition, images: Sequence[Image], judged: Mapping[str, Judged], truth: str, at: int, track: Track | None, about: Sequence[object],
+) -> list[ComponentJob]:  # fmt: skip
+    """Return the jobs of a model and condition; [] where the doubt of some image is not stored."""
+    by_shard: dict[int, list[Image]] = {}
+    for image in images:
+        by_shard.setdefault(image.shard, []).append(image)
+    parts = outputs.parts_by_shard(root, name, folder)
+    counting, jobs = counting_of(settings, name, truth, [word]), list[ComponentJob]()
+    for number, mine in sorted(by_shard.items()):
+        held = parts.get(number, [])
+        if not {image.id for image in mine} <= set(outputs.ids(root, name, folder, held)):
+            return []
+        ids = tuple(image.id for image in mine)
+        labels = list(made_from(root, (judged[id_] for id_ in ids)))
+        rounding = [counting.scorers[folder], word if ".py:" not in word else folder]
+        key = key_of(METHOD, [entry.sha256 for _, entry in held], labels, ids, condition.holdout, list(about), rounding, at)
+        jobs.append(ComponentJob(str(root), name, folder, counting, number, ids, condition.holdout, at, track, key))
+    return jobs
+
+
+@task(ComponentJob)
+def count_components(job: ComponentJob, tick: Callable[[int], None]) -> Rows:
+    """Count the components of the images of one shard."""
+    root = Path(job.study)
+    settings, every = read_settings(root), {image.id: image for image in read_corpus(root)}
+    judge = Judge(root, settings, find_judged(root, every, job.counting.truth), read_stress(root).holdouts)
+    word, offset, channels = job.counting.scorers[job.folder]
+    scorer, wanted, out = scorer_named(word), set(job.images), Rows()
+    for id_, (doubt, *_) in outputs.read_kept(root, job.model, job.folder, job.number):
+        if id_ not in wanted:
+            continue
+        views = judge.views(id_, (doubt.shape[1], doubt.shape[0]))
+        anomaly = next((view.anomaly for view in views if view.holdout == job.holdout), None)
+        if anomaly is not None:
+            places = places_of(rounded(scorer, doubt, channels, offset))
+            counts = component_counts(places, anomaly, job.at - 0.5, track=job.track, where=id_)
+            out[id_] = [np.asarray(counts[name]).tolist() for name in _WHAT]
+        tick(1)
+    return out
+
+
+class _Kept:
+    """What was counted of one model before."""
+
+    def __init__(self, root: Path, name: str) -> None:
+        self._path = root / "reliability" / "components" / f"{check_name(name)}.json"
+        self._before, self._now = self._read(), dict[str, Rows]()
+
+    def find(self, key: str) -> Rows | None:
+        """Return the rows of a key, None where there are none."""
+        if key not in self._now and key in self._before:
+            self._now[key] = self._before[key]
+        return self._now.get(key)
+
+    def add(self, key: str, rows: Rows) -> None:
+        """Keep rows, on the disk at once: a run that is stopped goes on from there."""
+        self._now[key] = rows
+        self._put({**self._before, **self._now})
+
+    def write(self) -> None:
+        """Write what was asked for and drop the rest."""
+        if self._now != self._read():
+            self._put(self._now)
+
+    def _put(self, held: Mapping[str, Rows]) -> None:
+        make_folder(self._path.parent)
+        put(self._path, (json.dumps(held, sort_keys=True, separators=(",", ":")) + "\n").encode("utf-8", "surrogateescape"))
+
+    def _read(self) -> dict[str, Rows]:
+        try:
+            held = json.loads(self._path.read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return held if isinstance(held, dict) else {}
