@@ -74,7 +74,7 @@ def card(
         "conditions": conditions, "cells": cells, "objects": objects, "paired": paired,
         "gaps": [{"model": names[0], "scorer": "energy", "conditions": ["fog-1", HOSTILE], "why": "energy was not counted", "line": f"faultscape predict STUDY '{HOSTILE}' --measure"}],
         "ranking": {"order": names, "models": models, "agreement": {"clean": 1.0, "corrupted": 0.5} if models > 2 else {}} if corruptions and models > 1 else {},
-        "times": [{"model": name, "device": "made device", "frames": 24, "model_ms": [1.0, 2.0, 3.0], "whole_ms": [4.0, 5.0, 6.0]} for name in names],
+        "times": [{"model": name, "device": "made device", "frames": 24, "batch": 8, "model_ms": [1.0, 2.0, 3.0], "scored_ms": [2.0, 3.0, 4.0], "whole_ms": [4.0, 5.0, 6.0]} for name in names],
         "guards": [
             {"kind": "pasted", "condition": "blended", "model": names[0], "scorer": "msp", "weather": "clear", "images": 24, "auroc": 0.62, "low": 0.55, "high": 0.69},
             {"kind": "difference", "condition": "blended", "weather": "clear", "images": 24, "auroc": 0.99, "average_precision": 0.97, "fpr95": 0.001, "share": 0.02},

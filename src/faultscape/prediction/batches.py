@@ -37,10 +37,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Batch:
-    """Results of some rows, with the seconds that loading, the model and the rest took; ``warm`` is false of those that began before one was done."""
+    """Results of some rows, with the seconds that loading, the model, its labels and scores, and the rest took; ``warm`` is false of those that began before one was done."""
 
     rows: list[Row]
-    seconds: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    seconds: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     warm: bool = True
 
 

@@ -193,13 +193,14 @@ def _batches(
         model = inference.seconds if good else 0.0
 
         def rest() -> Batch:
-            start, rows = time.perf_counter(), []
+            start, scoring, rows = time.perf_counter(), 0.0, []
             for image, item, said, photo in zip(batch, prepared, found, photos, strict=True):
-                key = image.key.encode()
+                key, begin = image.key.encode(), time.perf_counter()
                 output = inference.finish(said, item.target, key) if isinstance(item, Prepared) else Output(None, problem=item)
+                scoring += time.perf_counter() - begin
                 rows.append(replace(_row(image, output, inference.network.name, places, words, look), photo=photo))
             inference.warm = inference.warm or bool(good)
-            return Batch(rows, (loading, model, time.perf_counter() - start), warm)
+            return Batch(rows, (loading, model, scoring, time.perf_counter() - start - scoring), warm)
 
         return rest
 

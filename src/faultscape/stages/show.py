@@ -71,15 +71,29 @@ def read_table(file: str, rows: int) -> Rows | Standings | str:
 
 def _times(times: list[FrameTimes]) -> Rows:
     """Return the time of a frame as people compare models by it."""
-    columns = ("model", "ms model only", "quartiles", "ms with load, write", "quartiles", "frames", "device")
+    columns = (
+        "model",
+        "ms forward",
+        "quartiles",
+        "ms with score",
+        "quartiles",
+        "ms with load, write",
+        "quartiles",
+        "frames",
+        "batch",
+        "device",
+    )
     rows = [
         (
             t.name,
             f"{t.model[1]:.1f}",
             f"{t.model[0]:.1f}-{t.model[2]:.1f}",
+            f"{t.scored[1]:.1f}",
+            f"{t.scored[0]:.1f}-{t.scored[2]:.1f}",
             f"{t.whole[1]:.1f}",
             f"{t.whole[0]:.1f}-{t.whole[2]:.1f}",
             t.frames,
+            t.batch,
             t.device,
         )
         for t in times

@@ -128,7 +128,7 @@ class OpenFolder(OpenModel):
         for batch in batches:
             start = time.perf_counter()
             rows = [self._row(image, part.files.get(image.id)) for image in batch]
-            yield Batch(rows, (time.perf_counter() - start, 0.0, 0.0))
+            yield Batch(rows, (time.perf_counter() - start, 0.0, 0.0, 0.0))
 
     def _row(self, image: Image, path: str | None) -> Row:
         if path is None:

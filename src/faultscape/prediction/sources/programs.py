@@ -118,7 +118,9 @@ def _run_over(model: FolderModel, images: Sequence[Image], command: str) -> Batc
                 problems[k] = str(error)
         loaded = time.perf_counter()
         if len(problems) == len(images):
-            return Batch([Row(image.id, None, problem=problems[k]) for k, image in enumerate(images)], (loaded - start, 0.0, 0.0))
+            return Batch(
+                [Row(image.id, None, problem=problems[k]) for k, image in enumerate(images)], (loaded - start, 0.0, 0.0, 0.0)
+            )
         status, last = run_words(command, words_of(command, inward, outward), folder)
         ran = time.perf_counter()
         found = {p.stem: str(p) for p in sorted(outward.rglob("*")) if p.suffix.lower() in MAP_ENDINGS}
@@ -130,7 +132,7 @@ def _run_over(model: FolderModel, images: Sequence[Image], command: str) -> Batc
             else replace(_row(model, image, found, f"{k:05d}", status, last), photo=photos[k])
             for k, image in enumerate(images)
         ]
-        return Batch(rows, (loaded - start, ran - loaded, time.perf_counter() - ran))
+        return Batch(rows, (loaded - start, ran - loaded, 0.0, time.perf_counter() - ran))
 
 
 @contextmanager

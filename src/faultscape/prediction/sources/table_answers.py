@@ -49,7 +49,7 @@ class AnswerTable(OpenModel):
         for batch in batches:
             start = time.perf_counter()
             rows = [self._row(image, part.files.get(image.id)) for image in batch]
-            yield Batch(rows, (time.perf_counter() - start, 0.0, 0.0))
+            yield Batch(rows, (time.perf_counter() - start, 0.0, 0.0, 0.0))
 
     def strange_words(self, rows: Iterable[int]) -> Counter[str]:
         """Return the words of these rows that are no class, and how many rows say each."""

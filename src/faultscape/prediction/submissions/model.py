@@ -86,7 +86,7 @@ class OpenSubmission(OpenModel):
                     else self._row(image, answers, shown[image.id])
                     for image in batch
                 ]
-                yield Batch(rows, (*seconds, time.perf_counter() - begun))
+                yield Batch(rows, (*seconds, 0.0, time.perf_counter() - begun))
                 seconds = (0.0, 0.0)
 
     def try_on(self, trial: Trial) -> None:

@@ -340,12 +340,16 @@ def times(card: Card, index: CardIndex) -> dict[str, Any] | None:
     rows = []
     for row in card.get("times", []):
         if row["model"] in index.models:
-            spans = [Mark(row[key][1], row[key][0], row[key][2]) for key in ("model_ms", "whole_ms")]
-            rows.append({"model": row["model"], "place": index.models.index(row["model"]), "device": row["device"], "frames": row["frames"], "marks": spans})  # fmt: skip
+            spans = [Mark(row[key][1], row[key][0], row[key][2]) for key in ("model_ms", "scored_ms", "whole_ms")]
+            rows.append({"model": row["model"], "place": index.models.index(row["model"]), "device": row["device"], "frames": row["frames"], "batch": row["batch"], "marks": spans})  # fmt: skip
     if not rows:
         return None
     rows.sort(key=lambda row: (row["device"], row["place"]))
-    return {"rows": rows, "axes": [axis_of([row["marks"][k] for row in rows], zero=True) for k in range(2)]}
+    return {
+        "rows": rows,
+        "axes": [axis_of([row["marks"][k] for row in rows], zero=True) for k in range(3)],
+        "alone": all(row["batch"] == 1 for row in rows),
+    }
 
 
 def definitions(card: Card) -> dict[str, Any]:

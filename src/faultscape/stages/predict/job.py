@@ -41,6 +41,7 @@ class Times:
     images: int
     load: float
     model: float
+    score: float
     write: float
     warm: bool
 

@@ -213,8 +213,8 @@ def _timings(job: Job, made: Made) -> Iterator[Timing]:
     name, number, device = job.name, job.number, made.device
     yield Timing("predict", name, number, job.images, made.seconds, device=device)
     for t in made.times if device else ():
-        whole = t.load + t.model + t.write
-        yield Timing("inference", name, number, t.images, whole, t.load, t.model, t.write, device, t.warm)
+        whole = t.load + t.model + t.score + t.write
+        yield Timing("inference", name, number, t.images, whole, t.load, t.model, t.write, device, t.warm, t.score)
 
 
 def settle(root: Path, name: str, numbers: list[int]) -> tuple[int, int]:

@@ -109,7 +109,7 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
             "finders": sooner,
             "ranking": cards.ranking_without_labels(found, names, next((c.name for c in conditions if c.kind == "clean"), "")),
             "times": [
-                {"model": times.name, "device": times.device, "frames": times.frames, "model_ms": list(times.model), "whole_ms": list(times.whole)}
+                {"model": times.name, "device": times.device, "frames": times.frames, "batch": times.batch, "model_ms": list(times.model), "scored_ms": list(times.scored), "whole_ms": list(times.whole)}
                 for times in frame_times(root)
                 if times.name in names
             ],

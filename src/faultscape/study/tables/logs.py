@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from faultscape.errors import StudyError
 from faultscape.study.folder import put
 
-TIMINGS = ("stage", "name", "shard", "items", "seconds", "load", "model", "write", "warm", "device")
+TIMINGS = ("stage", "name", "shard", "items", "seconds", "load", "model", "score", "write", "warm", "device")
 _OF_MODELS = ("predict", "inference")
 _RUN = (
     "=",
@@ -151,7 +151,7 @@ def _is_number(cell: str) -> bool:
 
 @dataclass(frozen=True)
 class Timing:
-    """A row of timings.parquet; of inference also what loading, the model and the rest took, where, and whether the batch was ``warm``."""
+    """A row of timings.parquet; of inference also what loading, the model, its labels and scores, and the rest took, where, and whether the batch was ``warm``."""
 
     stage: str
     name: str
@@ -163,6 +163,7 @@ class Timing:
     write: float | None = None
     device: str | None = None
     warm: bool | None = None
+    score: float | None = None
 
 
 class Timings:
@@ -201,7 +202,7 @@ def add_timings(root: Path, rows: list[Timing]) -> int:
 
 def _timings(rows: list[Timing]) -> pa.Table:
     """Return rows of timings.parquet as a table."""
-    words, numbers = ("stage", "name", "device"), ("seconds", "load", "model", "write")
+    words, numbers = ("stage", "name", "device"), ("seconds", "load", "model", "score", "write")
     kinds = {
         **dict.fromkeys(words, pa.string()),
         "shard": pa.int32(),

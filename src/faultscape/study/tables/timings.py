@@ -1,7 +1,7 @@
-"""How long a model takes for one frame: within the model alone, and with loading and writing (S4, inference time).
+"""How long a model takes for one frame: the forward pass, with its labels and scores, and with loading and writing (S4, inference time).
 
 Conventions: milliseconds a frame, median and quartiles over batches, each batch counted once for every frame in it; a batch that was the first its network saw (warm-up)
-is left out. Loading, the model and writing run side by side, so that a whole run takes less than their sum. Times lie outside every law.
+is left out. Where some ran alone, batches of one frame count and no others, as S4 times them. Loading, the model and writing run side by side, so that a whole run takes less than their sum. Times lie outside every law.
 """
 
 from __future__ import annotations
@@ -12,17 +12,23 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from faultscape.study.tables.logs import TIMINGS
+_PARTS = ("model", "score", "seconds")
+_ALONE = 8  # frames that ran alone, from which on they are enough
 
 
 @dataclass(frozen=True)
 class FrameTimes:
-    """One model on one device: frames measured, and (first quartile, median, third quartile) in milliseconds."""
+    """One model on one device: frames measured, in batches of how many (their median), and (first quartile, median, third quartile) in milliseconds.
+
+    ``scored`` adds labels and scores to the forward pass; of times that an earlier version noted they are in ``whole`` alone.
+    """
 
     name: str
     device: str
     frames: int
+    batch: int
     model: tuple[float, float, float]
+    scored: tuple[float, float, float]
     whole: tuple[float, float, float]
 
 
@@ -30,16 +36,19 @@ def frame_times(root: Path) -> list[FrameTimes]:
     """Return the times of each network of a study and device, in the order in which they first ran; none where nothing was measured."""
     path = root / "timings.parquet"
     try:
-        rows = pq.read_table(path, columns=list(TIMINGS)).to_pylist() if path.exists() else []
+        rows = pq.read_table(path).to_pylist() if path.exists() else []
     except (OSError, ValueError, KeyError):  # times are for information: they never stop a run
         return []
     kept = [row for row in rows if row["stage"] == "inference" and row["warm"] and row["items"]]
     out = []
     for name, device in dict.fromkeys((row["name"], row["device"]) for row in kept):
         mine = [row for row in kept if (row["name"], row["device"]) == (name, device)]
+        alone = [row for row in mine if row["items"] == 1]
+        mine = alone if len(alone) >= _ALONE else mine
         frames = np.array([row["items"] for row in mine])
-        model, whole = (np.array([row[key] for row in mine]) / frames * 1000 for key in ("model", "seconds"))
-        out.append(FrameTimes(name, device, int(frames.sum()), _quartiles(model, frames), _quartiles(whole, frames)))
+        model, score, whole = (np.array([row.get(key) or 0.0 for row in mine]) / frames * 1000 for key in _PARTS)
+        spread = [_quartiles(values, frames) for values in (model, model + score, whole)]
+        out.append(FrameTimes(name, device, int(frames.sum()), int(np.median(frames)), *spread))
     return out
 
 
