@@ -80,7 +80,7 @@ def card(
             {"kind": "difference", "condition": "blended", "weather": "clear", "images": 24, "auroc": 0.99, "average_precision": 0.97, "fpr95": 0.001, "share": 0.02},
         ],
         "finders": [
-            {"model": name, "finder": finder, "images": 60, "failures": 6, "found_tenth": 2 / 6, "found_fifth": found / 6, "auroc": 0.7, "p_value": 0.03 if k == 0 else 0.6}
+            {"model": name, "finder": finder, "images": 60, "failures": 6, "found_tenth": 2 / 6, "found_fifth": found / 6, "auroc": 0.7, "p_value": 0.03 if k == 0 else 0.6, "units_ahead": 1 if finder == "doubt" else 9}
             for k, name in enumerate(names) for finder, found in (("doubt", 3), ("disagreement", 5))
         ],
         "presets": {"bravo-2024": {names[0]: {"sets": {HOSTILE: {"miou": 0.41234, "ood_fpr95": 0.3}}, "means": {"semantic_hmean": 0.5, "ood_hmean": 0.25, "bravo_index": 1 / 3}}}},

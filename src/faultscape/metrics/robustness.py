@@ -132,7 +132,7 @@ def relative_drop(clean: Ratios, corrupted: Ratios) -> Ratios:
 def corruption_error(conditions: Conditions, reference: Conditions) -> Ratios:
     """Return the mean over corruptions of a model's summed errors 1 - mIoU over severities, each divided by those of a reference model; 1 is as good as the reference.
 
-    Only conditions that both have count; NaN where there is none.
+    Only conditions that both have count, and corruptions under which the reference makes errors; NaN where there is none.
 
     >>> at = lambda v: Ratios(Linear(np.array(v), np.zeros(1)), None)
     >>> corruption_error({("fog", 1): at(0.9)}, {("fog", 1): at(0.8)}).value
@@ -143,6 +143,8 @@ def corruption_error(conditions: Conditions, reference: Conditions) -> Ratios:
     for name in _names(common):
         mine, theirs = ([of[key] for key in common if key[0] == name] for of in (common, reference))
         above, below = (sum(1 - number.value for number in of) for of in (mine, theirs))
+        if not below:
+            continue
         slopes = -sum(np.nan_to_num(number.linear.slopes) for number in mine) / below
         slopes = slopes + above / below**2 * sum(np.nan_to_num(number.linear.slopes) for number in theirs)
         out.append(Ratios(Linear(np.array(above / below), np.asarray(slopes)), None))

@@ -20,7 +20,7 @@ from faultscape import plug
 from faultscape.errors import OptionError, closest
 from faultscape.maps import winners
 from faultscape.metrics.pixel_facts import PixelFacts
-from faultscape.metrics.scorers import SCORERS, Scorer, missing, score_pixels, scorer_named
+from faultscape.metrics.scorers import SCORERS, missing, score_pixels, scorer_named
 from faultscape.prediction.sources.network import Size
 
 Arrays = tuple[np.ndarray, ...]
@@ -214,15 +214,6 @@ def doubts(keep: Keep, facts: PixelFacts, classes: int, key: bytes) -> dict[str,
 def needs_members(keep: Keep) -> bool:
     """Whether a scorer asks how the views of a picture, or the members of an ensemble, differ."""
     return any(scorer_named(word).needs == "members" for word in keep.scorers)
-
-
-def scorers_of(words: Sequence[str]) -> dict[str, Scorer]:
-    """Return {folder: scorer} of the words of --scorer.
-
-    >>> scorers_of(["msp"])["doubt-msp"].title
-    'Max probability'
-    """
-    return {doubt_folder(word): scorer_named(word) for word in words}
 
 
 def _others(facts: PixelFacts) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -76,6 +76,25 @@ def _of_set(root: Path, images: Mapping[str, Image], name: str, truth: str, stre
         parent = images.get(image.parent) if keeps else None
         out[image.id] = Judged(labels, anomaly, known, None if parent is None else (parent.shard, parent.id), bool(image.parent))
     return out
+
+
+def with_labels(root: Path, judged: Mapping[str, Judged]) -> dict[str, Judged]:
+    """Return what images are judged by, without the places where no label lies; a line of `collect` and one of `label import` may have brought different images."""
+    held: dict[tuple[str, int], set[str]] = {}
+
+    def there(place: Place | None) -> bool:
+        if place is None:
+            return False
+        folder, shard, id_ = place
+        if (folder, shard) not in held:
+            part = read_manifest(root / folder).get(part_name(shard))
+            held[folder, shard] = set(label_maps.read_ids(root / folder, shard, part)) if part is not None else set()
+        return id_ in held[folder, shard]
+
+    return {
+        id_: replace(about, semantic=about.semantic if there(about.semantic) else None, anomaly=about.anomaly if there(about.anomaly) else None)
+        for id_, about in judged.items()
+    }  # fmt: skip
 
 
 def _base(name: str, stress: StressSets) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from faultscape.classes.class_lists import allowed, meaning, narrow, table
+from faultscape.errors import StudyError
 from faultscape.maps.counts import confusions
 from faultscape.maps.resize import nearest
 from faultscape.metrics import calibration
@@ -25,12 +26,14 @@ from faultscape.stages.image_truths import Judge, View, find_judged, made_from
 from faultscape.stages.stored_maps import StoredMaps
 from faultscape.study.parts import Part, key_of, read_manifest, there, write_manifest
 from faultscape.study.settings import Settings
-from faultscape.study.tables import label_maps, pixel_counts
-from faultscape.study.tables.corpus import Image, part_name, read_corpus
+from faultscape.study.tables import label_maps, outputs, pixel_counts
+from faultscape.study.tables.corpus import Image, part_name
 from faultscape.study.tables.pixel_counts import MAPS, MapCounts
+from faultscape.study.tables.removed_images import whole_corpus
 from faultscape.study.tables.stress_sets import read_stress
 
-METHOD = 1  # raised when the same maps and scores make other counts
+MSP = doubt_folder("msp")
+METHOD = 2  # raised when the same maps and scores make other counts
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class PixelCounter:
         labels: Mapping[str, str],
         kinds: Collection[str] = (),
     ) -> None:
-        images = {image.id: image for image in read_corpus(root)}
+        images = whole_corpus(root)
         judged = find_judged(root, images, counting.truth)
         mine = {id_: image for id_, image in images.items() if image.shard == shard}
         self._root, self._name, self._shard, self._classes = root, name, shard, settings.class_list
@@ -80,11 +83,14 @@ class PixelCounter:
     def of_answer(self, id_: str, label_map: np.ndarray, scores: Mapping[str, np.ndarray]) -> bytes:
         """Return the counts of one image as bytes: of its map (h, w) in the model's own labels, and of scores {folder: (H, W) float32}, among them perhaps its confidence in 255 steps.
 
-        Where 1 - the largest probability is given too, the confidence is 1 - that. Nothing is counted of an image that left the corpus.
+        Where 1 - the largest probability is given too, the confidence is 1 - that. Images that left the corpus are counted too: parts are of whole shards. StudyError for scores of another size.
         """
-        if id_ not in self._sizes:
-            return b""
         size = self._sizes[id_]
+        for kind, score in scores.items():
+            if score.shape != (size[1], size[0]):
+                raise StudyError(
+                    f"{self._name}, {kind}: image {id_} is {score.shape[1]} x {score.shape[0]}, and the study now works at {size[0]} x {size[1]}; run `faultscape predict` again with the same --scorer"
+                )
         confidence = scores.get("confidence")
         if confidence is not None:
             confidence = confidence.astype(np.float32) / 255
@@ -99,8 +105,6 @@ class PixelCounter:
 
     def take(self, id_: str, code: bytes) -> None:
         """Keep the counts of one image, in corpus order."""
-        if not code:
-            return
         held, codes = _read(code)
         self._rows[id_] = held
         for folder, holdout, counts in codes:
@@ -109,7 +113,7 @@ class PixelCounter:
 
     def compare(self, id_: str, label_map: np.ndarray) -> None:
         """Count how the map (h, w) of an image, in the model's own labels, agrees with the model's map of its parent, where that is stored."""
-        parent = self._judged[id_].parent if id_ in self._judged else None
+        parent = self._judged[id_].parent
         if parent is None or MAPS not in self._kinds or id_ not in self._rows:
             return
         shard, other = parent
@@ -195,12 +199,17 @@ def _read(code: bytes) -> tuple[MapCounts, list[tuple[str, str, bytes]]]:
 
 
 def state_of_maps(part: Part, stamp: str) -> str:
-    """Return what stands for the maps of a shard: their checksum, or what they were made from where they were dropped.
+    """Return what stands for the answers of a shard: the checksum of its maps, and of a network its own digest, since another may give the same maps; what they were made from where they were dropped.
 
-    >>> state_of_maps(Part("abc", 2, ""), "s"), state_of_maps(Part("abc", 0, ""), "s")
-    ('abc', 'of s')
+    >>> state_of_maps(Part("abc", 2, ""), "net:photos:rules"), state_of_maps(Part("abc", 2, ""), "times:rules")
+    ('abc of net:photos', 'abc')
+    >>> state_of_maps(Part("abc", 0, ""), "net:photos:rules")
+    'of net:photos:rules'
     """
-    return part.sha256 if part.rows else f"of {stamp}"
+    if not part.rows:
+        return f"of {stamp}"
+    network, _, _ = stamp.rpartition(":")
+    return f"{part.sha256} of {network}" if ":" in network else part.sha256
 
 
 def counting_of(settings: Settings, name: str, truth: str, words: Sequence[str]) -> Counting:
@@ -220,13 +229,16 @@ class CountParts:
 
     def __init__(self, root: Path, settings: Settings, truth: str) -> None:
         self._root, self._settings, self._truth = root, settings, truth
-        self._images = {image.id: image for image in read_corpus(root)}
+        self._images = whole_corpus(root)
         self.judged = find_judged(root, self._images, truth)
         self._holdouts = read_stress(root).holdouts
         self._by_shard: dict[int, list[Image]] = {}
         for image in self._images.values():
             self._by_shard.setdefault(image.shard, []).append(image)
         self._labels: dict[int, str] = {}
+        self._stored: dict[
+            tuple[str, str], dict[int, list[str]]
+        ] = {}  # (model, kind): shard: checksums of what is stored of its scores
 
     def parents(self, shard: int) -> set[int]:
         """Return the shards that hold the images which those of a shard were made of, and whose maps theirs are compared with."""
@@ -258,10 +270,13 @@ class CountParts:
 
     def counts_key(self, shard: int, counting: Counting) -> str:
         """Return a key of what counts of a shard follow from besides the model."""
-        return key_of(METHOD, self._labels_of(shard), self._holdouts_of(shard), counting.truth, sorted(counting.scorers.items()))
+        settings = self._settings
+        about = [settings.classes.counted, settings.size, self._labels_of(shard), self._holdouts_of(shard)]
+        return key_of(METHOD, about, counting.truth, sorted(counting.scorers.items()))
 
     def enter(self, name: str, made: Iterable[tuple[int, str, Counting, CountedPart]]) -> None:
         """Make parts of (shard, what stands for its maps, what was counted) count, with one put a kind."""
+        self._stored.clear()  # what was stored beside the answers came new too
         new: dict[str, dict[str, Part]] = {}
         for shard, state, counting, counted in made:
             for kind, (sha, rows) in counted.parts.items():
@@ -284,9 +299,18 @@ class CountParts:
         if kind == MAPS:
             maps = read_manifest(label_maps.predictions(self._root, name))
             parents = [maps[part_name(number)].sha256 for number in sorted(self.parents(shard)) if part_name(number) in maps]
-            return key_of(about, parents)
+            sure = [] if state.startswith("of ") else [self._stored_of(name, kind_, shard) for kind_ in (MSP, "confidence")]
+            return key_of(about, parents, sure)
         word, *rounding = counting.scorers[kind]
-        return key_of(about, kind, word if ".py:" not in word else "", rounding, self._holdouts_of(shard))
+        own = kind if ".py:" in word else word  # whose folder has the digest of its file
+        return key_of(about, own, rounding, self._holdouts_of(shard), self._stored_of(name, kind, shard))
+
+    def _stored_of(self, name: str, kind: str, shard: int) -> list[str]:
+        """Return the checksums of what is stored of a kind of a model's scores in a shard."""
+        if (name, kind) not in self._stored:
+            parts = outputs.parts_by_shard(self._root, name, kind)
+            self._stored[name, kind] = {number: [entry.sha256 for _, entry in held] for number, held in parts.items()}
+        return self._stored[name, kind].get(shard, [])
 
     def _holdouts_of(self, shard: int) -> dict[str, list[str]]:
         """Return the holdouts that images of a shard are judged under: those that were collected."""

@@ -84,8 +84,7 @@ def reliability(
     """
     from faultscape.stages.predict.models import predict_models
     from faultscape.stages.predict.options import Declared, PredictOptions
-    from faultscape.stages.reliability.claims import read_claims
-    from faultscape.stages.reliability.judge_study import judge_study
+    from faultscape.stages.reliability.judge_study import check, judge_study
 
     if min(resamples, seed, worst) < 0:
         raise OptionError(f"resamples, seed and worst are 0 or more; got {resamples}, {seed} and {worst}")
@@ -93,7 +92,7 @@ def reliability(
         needed_text(study, "study"), several(models), truth, several(natural), several(misclassified), reference, preset, track, place_text(output, "output"), worst, resamples, seed, engine, workers, submission
     )  # fmt: skip
     if submission.source:
-        read_claims(submission.claims or [])
+        check(options)
         declared = Declared(submission.ood_data, submission.publication, submission.claims, seed)
         predict_models(
             PredictOptions(

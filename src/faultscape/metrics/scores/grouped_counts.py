@@ -122,6 +122,11 @@ def count_groups(
     >>> [(VALUES[places].tolist(), of.tolist()) for places, of in counts.rows]
     [([0.0], [1]), ([1.0], [1]), ([], []), ([], [])]
     """
+    if score.shape != groups.shape:
+        at = f"{where}: " if where else ""
+        raise MetricError(
+            f"{at}the score is {score.shape[1]} x {score.shape[0]} and its labels {groups.shape[1]} x {groups.shape[0]}; expected one size"
+        )
     bits, of = np.ascontiguousarray(score).view(np.uint16).ravel(), np.ascontiguousarray(groups).ravel()
     dense = np.zeros((OBJECTS, SIZE), np.uint32)
     if (kernels := _kernels()) is not None:

@@ -14,21 +14,20 @@ import numpy as np
 
 from faultscape.metrics.intervals.slopes import Linear
 from faultscape.metrics.scores.bootstrap import SparseHistogram
-from faultscape.metrics.scores.histogram import SIZE, VALUES
+from faultscape.metrics.scores.histogram import SIZE
 
 _AROUND = 0.02  # of recall, on either side, within which the curve is taken as straight
 
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """What scores of a data set amount to: pixels of either kind, the numbers with their slopes, and the thresholds (places) of the recall and of 5 % false positives."""
+    """What scores of a data set amount to: pixels of either kind, the numbers with their slopes, and the threshold (place) of 5 % false positives."""
 
     positives: int
     negatives: int
     average_precision: Linear
     auroc: Linear
     fpr: Linear
-    at_recall: int
     at_false: int
 
     @property
@@ -62,7 +61,7 @@ def rank_images(images: Sequence[SparseHistogram], *, recall: float = 0.95, fals
     there = (mine[0] + mine[1]) > 0
     if not negatives or not positives:
         nothing = Linear(np.array(np.nan), np.where(there, np.nan, np.nan))
-        return Ranked(int(positives), int(negatives), nothing, nothing, nothing, SIZE, SIZE)
+        return Ranked(int(positives), int(negatives), nothing, nothing, nothing, SIZE)
 
     def by_image(of_known: np.ndarray, of_anomalous: np.ndarray) -> np.ndarray:
         """Return (I,) sums over the pixels of each image of a number at each place, one of known and one of anomalous pixels."""
@@ -86,7 +85,7 @@ def rank_images(images: Sequence[SparseHistogram], *, recall: float = 0.95, fals
     fpr_slopes -= steep * (by_image(np.zeros(SIZE), reached) - tp[at] / positives * mine[1]) / positives
     allowed = np.flatnonzero(fp <= false * negatives)
     return Ranked(
-        int(positives), int(negatives), _linear(ap, ap_slopes, there), _linear(auroc, slopes, there), _linear(fpr, fpr_slopes, there), at,
+        int(positives), int(negatives), _linear(ap, ap_slopes, there), _linear(auroc, slopes, there), _linear(fpr, fpr_slopes, there),
         int(allowed[0]) if len(allowed) else SIZE,
     )  # fmt: skip
 
@@ -148,11 +147,6 @@ def shares_above(known: np.ndarray) -> np.ndarray:
     """
     total = known.sum()
     return np.cumsum(known[::-1])[::-1] / total if total else np.full(SIZE, np.nan)
-
-
-def value_at(place: int) -> float:
-    """Return the rounded score of a place; infinity beyond the last."""
-    return float(VALUES[place]) if place < SIZE else float("inf")
 
 
 def _linear(value: float, slopes: np.ndarray, there: np.ndarray) -> Linear:

@@ -34,7 +34,7 @@ def finders(card: Card, index: CardIndex) -> list[dict[str, Any]]:
             name: [round((row[key] or 0) * row["failures"]) for key in ("found_tenth", "found_fifth")] for name, row in of.items()
         }
         p_value = first.get("p_value")
-        better = max(found, key=lambda name: found[name][1])
+        better = max(of, key=lambda name: of[name].get("units_ahead", 0))
         sooner = None if p_value is None else better if p_value < _SURE else "not decided"
         out.append(
             {

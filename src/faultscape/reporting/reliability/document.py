@@ -113,7 +113,7 @@ class CardGuard(TypedDict, total=False):
 
 
 class CardFinder(TypedDict, total=False):
-    """How many of a model's failures, the tenth of images on which it is worst, a finder has found after a tenth and a fifth of the labels: ``doubt`` or ``disagreement``. ``p_value``: of a sign test of the two over units, after a fifth."""
+    """How many of a model's failures, the tenth of images on which it is worst, a finder has found after a tenth and a fifth of the labels: ``doubt`` or ``disagreement``. ``p_value``: of a sign test of the two over units, after a fifth, and ``units_ahead`` in how many this one has found more."""
 
     model: str
     finder: str
@@ -123,6 +123,7 @@ class CardFinder(TypedDict, total=False):
     found_fifth: float | None
     auroc: float | None
     p_value: float | None
+    units_ahead: int
 
 
 class CardCondition(TypedDict, total=False):

@@ -119,7 +119,9 @@ class CardIndex:
 def questions(card: Card) -> list[Question]:
     """Return the questions that a card has a number for, the heading's first."""
     clean = next(iter(conditions_of(card, "clean")), "")
-    sets = conditions_of(card, "anomaly")
+    sets = [
+        c["name"] for c in card["conditions"] if c["kind"] == "anomaly" and not c.get("holdout")
+    ]  # no model is known to have learned without a holdout
     asked = [
         Question("mIoU under corruption", CORRUPTED, "miou", "{} is the most accurate under corruption", "No model is conclusively best under corruption"),
         Question("Relative drop under corruption", CORRUPTED, "relative_drop", "{} loses least under corruption", "No model conclusively loses least under corruption"),

@@ -1,7 +1,7 @@
 """The tables of the card, views of its cells: models in rows, sets in columns, as S3 and S4 print them; written as CSV, Markdown and LaTeX.
 
 Conventions: numbers have three digits in Markdown and LaTeX and twelve in CSV; an empty cell is a dash. The scorer of a model's own row is max probability where it was counted, else the first: none is
-chosen by the numbers that it is shown with. The best of a column is marked where no other is within its interval.
+chosen by the numbers that it is shown with. CSV has the ends of intervals too.
 Source: S3 Tables 2 and 3; S4 Tables 1 and 3.
 """
 
@@ -16,6 +16,13 @@ from pathlib import Path
 from faultscape.reporting.reliability.document import CORRUPTED, RANDOM, TITLES, Card, CardCell, find_cell
 from faultscape.study.folder import put
 
+VIEWS = ("models", "corruptions", "table-s3", "table-s4", "errors")  # the names of all tables
+_TEX = {
+    **{mark: f"\\{mark}" for mark in "&%#_${}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
 FIRST_SCORER = "msp"
 
 
@@ -149,7 +156,7 @@ def _table_of_s3(card: Card) -> View | None:
             _of_score(card, f"{name} AUC-PR", name, "average_precision", main=True),
         ]
     filled = _filled(columns, rows)
-    return View("table-s3", "As Buchanan et al. 2022, Tables 2 and 3", "Doubt is 1 - max probability. AUC-PR is the step sum.", filled, rows) if len(filled) > 1 else None  # fmt: skip
+    return View("table-s3", "As Buchanan et al. 2022, Tables 2 and 3", "Doubt is max probability where it was counted, else the first scorer. AUC-PR is the step sum.", filled, rows) if len(filled) > 1 else None  # fmt: skip
 
 
 def _score_rows(card: Card) -> tuple[tuple[str, str], ...]:
@@ -184,7 +191,11 @@ def _errors(card: Card) -> View | None:
 def write_tables(out: Path, card: Card) -> None:
     """Write every number as cells.csv, and each table as CSV, Markdown and LaTeX."""
     put(out / "cells.csv", _cells_text(card).encode("utf-8", "surrogateescape"))
-    for view in views_of(card):
+    views = views_of(card)
+    for name in {*VIEWS} - {view.name for view in views}:
+        for ending in ("csv", "md", "tex"):
+            (out / f"{name}.{ending}").unlink(missing_ok=True)  # of an earlier card
+    for view in views:
         put(out / f"{view.name}.csv", csv_text(view).encode("utf-8", "surrogateescape"))
         put(out / f"{view.name}.md", markdown_text(view).encode("utf-8", "surrogateescape"))
         put(out / f"{view.name}.tex", latex_text(view).encode("utf-8", "surrogateescape"))
@@ -234,10 +245,10 @@ def latex_text(view: View) -> str:
     words = 2 if view.with_scorers else 1
     head = [
         *(["model", "scorer"] if view.with_scorers else ["model"]),
-        *(f"{column.title} {_arrow(column)}" for column in view.columns),
+        *(f"{_tex(column.title)} {_arrow(column)}" for column in view.columns),
     ]
     lines = [f"% {view.title}. {view.says}", rf"\begin{{tabular}}{{{'l' * words}{'r' * len(view.columns)}}}", r"\toprule"]
-    lines += [" & ".join(_tex(word) for word in head) + r" \\", r"\midrule"]
+    lines += [" & ".join(head) + r" \\", r"\midrule"]
     lines += [" & ".join([*map(_tex, row), *cells]) + r" \\" for row, cells in _texts(view, dash="--")]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
@@ -260,6 +271,4 @@ def _escaped(text: str) -> str:
 
 
 def _tex(text: str) -> str:
-    for mark in ("&", "%", "#", "_"):
-        text = text.replace(mark, f"\\{mark}")
-    return text
+    return "".join(_TEX.get(mark, mark) for mark in text)

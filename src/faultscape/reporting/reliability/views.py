@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
-from faultscape.metrics.scorers import SCORERS
+from faultscape.metrics.scorers import SCORERS, SUBMITTED
 from faultscape.reporting import figures
 from faultscape.reporting.figures import Axis
 from faultscape.reporting.measure.figures import Dot, from_zero
@@ -218,7 +218,7 @@ def scorer_title(word: str) -> str:
     >>> scorer_title("msp"), scorer_title("mine.py:SCORER")
     ('Max probability', 'SCORER')
     """
-    return next((scorer.title for scorer in SCORERS if scorer.name == word), word.rpartition(":")[2])
+    return next((scorer.title for scorer in (*SCORERS, SUBMITTED) if scorer.name == word), word.rpartition(":")[2])
 
 
 def _objects(card: Card, index: CardIndex, condition: str) -> dict[str, Any] | None:
@@ -358,6 +358,6 @@ def definitions(card: Card) -> dict[str, Any]:
     words = list(dict.fromkeys(word for one in card["models"] for word in one.get("scorers", [])))
     return {
         "metrics": [metric for name, metric in TITLES.items() if name in there],
-        "scorers": [scorer for scorer in SCORERS if scorer.name in words],
-        "own": [word for word in words if word not in {scorer.name for scorer in SCORERS}],
+        "scorers": [scorer for scorer in (*SCORERS, SUBMITTED) if scorer.name in words],
+        "own": [word for word in words if word not in {scorer.name for scorer in (*SCORERS, SUBMITTED)}],
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from faultscape.errors import counted
 from faultscape.reporting.reliability.document import CORRUPTED, Card, CardModel, find_cell
 from faultscape.reporting.reliability.tables import main_scorer, views_of
@@ -21,8 +23,8 @@ def card_text(path: str, card: Card) -> str:
             cells = [column.cell(*row) for column in shown]
             texts = ["-" if cell is None or cell["value"] is None else f"{cell['value']:.4f}" for cell in cells]
             lines.append(f"{row[0]:<{width}} " + " ".join(f"{text:>{_WIDEST}}" for text in texts))
-    if agreement := dict(card.get("ranking") or {}).get("agreement"):
-        assert isinstance(agreement, dict)
+    agreement: Any = dict(card.get("ranking") or {}).get("agreement") or {}
+    if agreement := {name: value for name, value in agreement.items() if value is not None}:
         told = ", ".join(f"{value:.2f} with mIoU {name}" for name, value in agreement.items())
         lines.append(f"without labels, by consistency alone, the rank correlation is {told}")
     lines += [line for model in card["models"] if model.get("kind") == "submission" for line in submission_lines(model)]

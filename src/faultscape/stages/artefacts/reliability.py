@@ -18,7 +18,7 @@ _FOLDER = "reliability"
 
 def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
     """Return what a card of all models would be made from: their maps and counts, labels, and the sets that they are judged on."""
-    root = snapshot.root
+    root, settings = snapshot.root, snapshot.settings
     maps = {
         model: (
             sorted((name, part.sha256) for name, part in parts.items()),
@@ -43,6 +43,8 @@ def made_from_now(snapshot: Snapshot, truth: str) -> dict[str, str]:
         "anomaly": key_of(anomaly),
         "sets": key_of(sets["sets"], sets["holdouts"], sorted(snapshot.set_keys.items())),
         **({"groups": key_of(sorted(snapshot.groups.items()))} if snapshot.groups else {}),
+        "size": settings.size,
+        "classes": key_of(settings.classes.counted),
         METHOD: str(METHOD_NUMBER),
     }
 
@@ -99,6 +101,8 @@ RELIABILITY = Artefact(
         "anomaly": "labels of anomaly changed",
         "sets": "made sets changed",
         "groups": "groups changed",
+        "size": "the working size changed",
+        "classes": "classes changed",
         METHOD: "an earlier version made it",
     },
     instances=_instances,

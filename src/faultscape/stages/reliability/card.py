@@ -6,7 +6,7 @@ Conventions: as reporting.reliability.document. The clean condition is the first
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -58,7 +58,9 @@ def judge(
         if isinstance(clean, Ratios):
             found.evidence[model.name, "", CORRUPTED, "relative_drop"] = relative_drop(clean, mean)
         if of_corruptions.get(reference):
-            error = corruption_error(mine, of_corruptions[reference])
+            other = next(one for one in models if one.name == reference)
+            both, _ = _both_corrupted(found, (model, other), conditions, "miou", "", withheld)
+            error = corruption_error(*both)
             if not math.isnan(error.value):
                 found.evidence[model.name, "", CORRUPTED, "corruption_error"] = error
     for model in models:
@@ -78,16 +80,64 @@ def by_corruption(
     found: Judgement, model: str, conditions: Sequence[Condition], metric: str = "miou", scorer: str = ""
 ) -> dict[tuple[str, int], Ratios]:
     """Return {(corruption, severity): number} of the corrupted conditions of the clean set that a model has."""
-    base = next(
-        (c.sets[0] for c in conditions if c.kind == "clean"), next((c.of for c in conditions if c.kind == "corrupted"), "")
-    )
     out = {}
-    for condition in conditions:
-        if condition.kind == "corrupted" and condition.of == base:
-            held = found.evidence.get((model, scorer, condition.name, metric))
-            if isinstance(held, Ratios) and not math.isnan(held.value):
-                out[condition.corruption, condition.severity] = held
+    for condition in _corrupted(conditions):
+        held = found.evidence.get((model, scorer, condition.name, metric))
+        if isinstance(held, Ratios) and not math.isnan(held.value):
+            out[condition.corruption, condition.severity] = held
     return out
+
+
+def _corrupted(conditions: Sequence[Condition]) -> list[Condition]:
+    """Return the corrupted conditions of the clean set, or where there is none of the first that was corrupted."""
+    clean = (c.sets[0] for c in conditions if c.kind == "clean")
+    base = next(clean, next((c.of for c in conditions if c.kind == "corrupted"), ""))
+    return [c for c in conditions if c.kind == "corrupted" and c.of == base]
+
+
+Corrupted = dict[tuple[str, int], Ratios]
+
+
+def _both_corrupted(
+    found: Judgement,
+    models: tuple[ModelNumbers, ModelNumbers],
+    conditions: Sequence[Condition],
+    metric: str,
+    scorer: str,
+    withheld: Mapping[str, np.ndarray],
+) -> tuple[tuple[Corrupted, Corrupted], set[str]]:
+    """Return a number of two models by corruption and severity, over the conditions and images that both have, and these images."""
+    out, seen = (Corrupted(), Corrupted()), set[str]()
+    for condition in _corrupted(conditions):
+        evidence = [found.evidence.get((model.name, scorer, condition.name, metric)) for model in models]
+        if not all(isinstance(one, Ratios) and not math.isnan(one.value) for one in evidence):
+            continue
+        common, equal = _common(found, models, condition, metric, scorer)
+        held = evidence if equal else [_over(model, condition, metric, scorer, common, withheld) for model in models]
+        if all(isinstance(one, Ratios) and not math.isnan(one.value) for one in held):
+            for mine, one in zip(out, held, strict=True):
+                assert isinstance(one, Ratios)
+                mine[condition.corruption, condition.severity] = one
+            seen |= set(common)
+    return out, seen
+
+
+def _common(
+    found: Judgement, models: tuple[ModelNumbers, ModelNumbers], condition: Condition, metric: str, scorer: str
+) -> tuple[tuple[str, ...], bool]:
+    """Return the images of a condition that both models have a number of, and whether these are all that either has."""
+    mine, theirs = (_behind(found, model, condition, metric, scorer) for model in models)
+    others = set(theirs)
+    return (mine, True) if mine == theirs else (tuple(id_ for id_ in mine if id_ in others), False)
+
+
+def _behind(found: Judgement, model: ModelNumbers, condition: Condition, metric: str, scorer: str) -> tuple[str, ...]:
+    """Return the images behind a number of a model."""
+    return (
+        model.compared(condition.images)
+        if metric == "consistency"
+        else found.images.get((model.name, scorer, condition.name), ())
+    )
 
 
 def _judge_maps(
@@ -116,7 +166,8 @@ def _judge_scores(model: ModelNumbers, folder: str, conditions: Sequence[Conditi
         key = (model.name, word, condition.name)
         found.images[key] = images
         if condition.kind in _OF_ERRORS and tells:
-            with_labels = tuple(id_ for id_ in images if id_ in set(model.counted(condition)))
+            labelled = set(model.counted(condition))
+            with_labels = tuple(id_ for id_ in images if id_ in labelled)
             if with_labels:
                 _enter(found, key, model.errors(folder, with_labels), ("error_ap", "error_auroc", "error_fpr95"))
         if condition.with_anomalies:
@@ -132,12 +183,14 @@ def _enter(found: Judgement, key: tuple[str, str, str], numbers: ScoreNumbers, n
             found.evidence[*key, name] = Ratios(linear, None)
 
 
-def cells(found: Judgement, units: Units, conditions: Sequence[Condition]) -> list[CardCell]:
+def cells(found: Judgement, units: Units, models: Sequence[ModelNumbers], conditions: Sequence[Condition]) -> list[CardCell]:
     """Return the cells of the card, those of chance too, whose average precision is the share of anomalous pixels."""
     out: list[CardCell] = []
+    numbers, named = {model.name: model for model in models}, {condition.name: condition for condition in conditions}
     for (model, scorer, condition, metric), evidence in found.evidence.items():
         low, high = interval_of(evidence, units)
-        images = found.images.get((model, scorer, condition)) or found.images.get((model, "", condition), ())
+        about = _corrupted(conditions) if condition == CORRUPTED else [named[condition]]
+        images = {id_ for one in about for id_ in _behind(found, numbers[model], one, metric, scorer)}
         out.append(
             {"model": model, "scorer": scorer, "condition": condition, "metric": metric, "value": number(evidence.value), "low": low, "high": high, "images": len(images)}
         )  # fmt: skip
@@ -180,16 +233,17 @@ def differences(
     by_name = {model.name: model for model in models}
     for first, second in combinations(by_name, 2):
         for condition, metric, scorer in _asked(found, first, second):
-            one, other = (found.evidence[name, scorer, condition, metric] for name in (first, second))
-            mine, theirs = (found.images.get((name, scorer, condition), ()) for name in (first, second))
-            common = mine
-            if condition != CORRUPTED and mine != theirs:
-                common = tuple(id_ for id_ in mine if id_ in set(theirs))
+            pair = (by_name[first], by_name[second])
+            if condition == CORRUPTED:
+                one, other, common = _means(found, pair, conditions, metric, scorer, withheld)
+            else:
                 about = next(c for c in conditions if c.name == condition)
-                again = [_over(by_name[name], about, metric, scorer, common, withheld) for name in (first, second)]
-                if not common or None in again:
-                    continue
-                one, other = (number for number in again if number is not None)
+                common, equal = _common(found, pair, about, metric, scorer)
+                one, other = (
+                    found.evidence[model.name, scorer, condition, metric] if equal
+                    else _over(model, about, metric, scorer, common, withheld) if common else None
+                    for model in pair
+                )  # fmt: skip
             gap = one.common(other) if isinstance(one, Ratios) and isinstance(other, Ratios) else None
             if gap is None or math.isnan(gap.value):
                 continue
@@ -198,6 +252,34 @@ def differences(
                 {"metric": metric, "condition": condition, "scorer": scorer, "first": first, "second": second, "difference": number(gap.value), "low": low, "high": high, "images": len(common)}
             )  # fmt: skip
     return out
+
+
+def _means(
+    found: Judgement,
+    pair: tuple[ModelNumbers, ModelNumbers],
+    conditions: Sequence[Condition],
+    metric: str,
+    scorer: str,
+    withheld: Mapping[str, np.ndarray],
+) -> tuple[Ratios | None, Ratios | None, Collection[str]]:
+    """Return the means over corruptions of two models, or what they lose, over the conditions and images that both have, and these images."""
+    both, common = _both_corrupted(found, pair, conditions, "miou" if metric == "relative_drop" else metric, scorer, withheld)
+    if not both[0]:
+        return None, None, ()
+    one, other = (mean_corrupted(held) for held in both)
+    if metric != "relative_drop":
+        return one, other, common
+    about = next(c for c in conditions if c.kind == "clean")
+    ids, equal = _common(found, pair, about, "miou", "")
+    clean = [
+        found.evidence.get((model.name, "", about.name, "miou")) if equal else _over(model, about, "miou", "", ids, withheld)
+        for model in pair
+    ]
+    drops = [
+        relative_drop(before, after) if isinstance(before, Ratios) else None
+        for before, after in zip(clean, (one, other), strict=True)
+    ]
+    return drops[0], drops[1], common
 
 
 def _asked(found: Judgement, first: str, second: str) -> Iterator[tuple[str, str, str]]:

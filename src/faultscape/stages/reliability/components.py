@@ -134,7 +134,7 @@ def _jobs(
             return []
         ids = tuple(image.id for image in mine)
         labels = list(made_from(root, (judged[id_] for id_ in ids)))
-        rounding = [counting.scorers[folder], word if ".py:" not in word else folder]
+        rounding = [folder, *counting.scorers[folder][1:]]
         key = key_of(METHOD, [entry.sha256 for _, entry in held], labels, ids, condition.holdout, list(about), rounding, at)
         jobs.append(ComponentJob(str(root), name, folder, counting, number, ids, condition.holdout, at, track, key))
     return jobs

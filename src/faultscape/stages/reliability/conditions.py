@@ -72,7 +72,8 @@ def find_conditions(
     collected = [
         name for name in sets if name not in stress.sets and with_labels[name] and not with_anomaly[name] and name not in natural
     ]
-    clean = [name for name in bases if name in collected] or collected[:1]
+    chosen = sorted(collected, key=lambda name: sets[name][0].role == "train")  # what models learned from is the last resort
+    clean = [name for name in bases if name in collected] or chosen[:1]
     notes = [
         f"set {name} has labels and is not shown; --natural {name} shows it as a natural shift"
         for name in collected
@@ -121,6 +122,11 @@ def find_conditions(
         raise StudyError(
             f"{root} has no labelled image, no made set and no labels of anomaly, by which reliability could be judged; bring labels in with `faultscape label import`, or make sets with `faultscape stress`"
         )
+    names = [condition.name for condition in out]
+    if twice := next((name for k, name in enumerate(names) if name in names[:k]), None):
+        raise OptionError(
+            f"two conditions of the card are called {twice}; name a set once, give --natural no set that stress made, and call a holdout otherwise than a set (`faultscape stress holdout --as NAME`)"
+        )
     return out, notes
 
 
@@ -146,12 +152,13 @@ def _refuse_unknown(option: str, name: str, sets: Mapping[str, object]) -> None:
         raise OptionError(f"{option} {name}: the study has no such set; it has {', '.join(sets)}.{closest(name, list(sets))}")
 
 
-def units_of_images(images: Mapping[str, Image]) -> Units:
-    """Return the units of all images: the group of each, or the image that it was made of."""
+def units_of_images(images: Mapping[str, Image], conditions: Sequence[Condition]) -> Units:
+    """Return the units of the images of some conditions: the group of each, or the image that it was made of."""
+    judged = {id_ for condition in conditions for id_ in condition.images}
     numbers: dict[str, int] = {}
     of: dict[str, int] = {}
     grouped = False
-    for image in images.values():
+    for image in (image for image in images.values() if image.id in judged):
         first = image
         while first.parent in images:
             first = images[first.parent]

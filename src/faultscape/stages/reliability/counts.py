@@ -16,21 +16,20 @@ from faultscape.maps import runs
 from faultscape.metrics.scorers import SCORERS, SUBMITTED
 from faultscape.prediction.keep import DOUBT, OTHERS, doubt_folder
 from faultscape.stages.fill import CHANGES_NOTHING, fill
-from faultscape.stages.pixel_counts import CountedPart, Counting, CountParts, PixelCounter, counting_of, state_of_maps
+from faultscape.stages.pixel_counts import MSP, CountedPart, Counting, CountParts, PixelCounter, counting_of, state_of_maps
 from faultscape.stages.worker_calls import task
 from faultscape.study.parts import Part, read_manifest, there
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps, outputs, pixel_counts
-from faultscape.study.tables.corpus import part_name, read_corpus, shard_sizes
+from faultscape.study.tables.corpus import part_name, shard_sizes
 from faultscape.study.tables.logs import Timing
 from faultscape.study.tables.pixel_counts import MAPS
-
-MSP = doubt_folder("msp")
+from faultscape.study.tables.removed_images import whole_shard
 
 
 @dataclass(frozen=True)
 class CountJob:
-    """The counts of one shard of a model that are made of what is stored; ``made_from`` says what that is."""
+    """The counts of one shard of a model that are made of what is stored; ``keys`` (kind, key) say what each kind follows from."""
 
     study: str = field(metadata=CHANGES_NOTHING)
     name: str
@@ -40,7 +39,7 @@ class CountJob:
     counting: Counting
     labels: dict[str, str]
     state: str
-    made_from: str
+    keys: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +83,8 @@ def fill_counts(
             kinds = tuple(kind for kind in lacking if kind == MAPS or number in stored[kind])
             if kinds:
                 only = Counting(truth, {kind: about for kind, about in counting.scorers.items() if kind in kinds})
-                key = counts.counts_key(number, only)
+                state = states[name][number]
+                keys = tuple((kind, counts.key(name, number, kind, state, counting)) for kind in kinds)
                 jobs.append(
                     CountJob(
                         str(root),
@@ -94,8 +94,8 @@ def fill_counts(
                         kinds,
                         only,
                         settings.models[name].labels,
-                        states[name][number],
-                        key,
+                        state,
+                        keys,
                     )
                 )
 
@@ -148,7 +148,7 @@ def count_shard(job: CountJob, tick: Callable[[int], None]) -> CountedPart:
         kinds.append(MSP)  # confidence is 1 - that
     beside = {kind: outputs.read_kept(root, job.name, kind, job.number) for kind in kinds}
     waiting = {kind: next(rows, None) for kind, rows in beside.items()}
-    for image in read_corpus(root, job.number):
+    for image in whole_shard(root, job.number):
         code = maps.get(image.id)
         scores: dict[str, np.ndarray] = {}
         for kind, held in waiting.items():
@@ -164,8 +164,9 @@ def count_shard(job: CountJob, tick: Callable[[int], None]) -> CountedPart:
     return counter.finish()
 
 
-def line_that_counts(root: str, settings: Settings, name: str, scorer: str = "") -> str:
-    """Return the line that makes what is lacking of a model: its counts, or those of a scorer."""
+def line_that_counts(root: str, settings: Settings, name: str, *scorers: str) -> str:
+    """Return the line that makes what is lacking of a model: its counts, or those of some scorers."""
     model = settings.models[name]
     words = [f"faultscape predict {shlex.quote(root)}", shlex.quote(f"{name}={model.source}")]
-    return " ".join([*words, *([f"--scorer {shlex.quote(scorer)}"] if scorer not in ("", SUBMITTED.name) else []), "--measure"])
+    asked = [f"--scorer {shlex.quote(scorer)}" for scorer in scorers if scorer not in ("", SUBMITTED.name)]
+    return " ".join([*words, *asked, "--measure"])

@@ -8,6 +8,7 @@ fifth of the labels, in how many the other. Made sets join where they are of rol
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def finders(
     notes = (
         []
         if together or len(models) < 2 or len(ids) < LEAST
-        else [f"disagreement finds failures too; `faultscape compare {root}` counts it"]
+        else [f"disagreement finds failures too; `faultscape compare {shlex.quote(str(root))}` counts it"]
     )
     out: list[CardFinder] = []
     for model in models:
@@ -83,7 +84,10 @@ def finders(
             ahead = np.sign(hits[0] - hits[1])
             decided = int((ahead != 0).sum())
             p_value = binomtest(int((ahead > 0).sum()), decided).pvalue if decided else 1.0
-            rows = [row | {"p_value": number(p_value)} for row in rows]
+            rows = [
+                row | {"p_value": number(p_value), "units_ahead": int((ahead == sign).sum())}
+                for row, sign in zip(rows, (1, -1), strict=True)
+            ]
         out += rows
     return out, notes
 

@@ -54,10 +54,11 @@ class CheatJob:
 
 @dataclass(frozen=True)
 class CheatPart:
-    """The part of one shard that was put."""
+    """The part of one shard that was put, and whether it is ``whole``: all of its images could be made."""
 
     sha256: str
     rows: int
+    whole: bool
 
 
 def guards_folder(root: Path, name: str) -> Path:
@@ -71,6 +72,7 @@ def fill_cheat(
     images: Mapping[str, Image],
     judged: Mapping[str, Judged],
     truth: str,
+    size: str,
     *,
     engine: str,
     workers: int | None,
@@ -84,13 +86,19 @@ def fill_cheat(
         held = there(guards_folder(root, condition.sets[0])) if by_shard else {}
         for shard, ids in sorted(by_shard.items()):
             labels = list(made_from(root, (judged[id_] for id_ in ids)))
-            key = key_of(METHOD, labels, [(id_, images[id_].digest) for id_ in ids])
+            key = key_of(METHOD, labels, [(id_, images[id_].digest) for id_ in ids], size)
             if (part := held.get(part_name(shard))) is None or part.key != key:
                 jobs.append(CheatJob(str(root), condition.sets[0], shard, truth, tuple(ids), key))
 
     def enter(made: list[tuple[CheatJob, CheatPart]]) -> list[Timing]:
         for name in {job.set for job, _ in made}:
-            new = {part_name(job.number): Part(one.sha256, one.rows, job.key) for job, one in made if job.set == name}
+            new = {
+                part_name(job.number): Part(
+                    one.sha256, one.rows, job.key if one.whole else ""
+                )  # one that is not whole is made again
+                for job, one in made
+                if job.set == name
+            }
             write_manifest(guards_folder(root, name), read_manifest(guards_folder(root, name)) | new)
         return []
 
@@ -106,21 +114,24 @@ def count_cheat(job: CheatJob, tick: Callable[[int], None]) -> CheatPart:
     root = Path(job.study)
     settings, every = read_settings(root), {image.id: image for image in read_corpus(root)}
     judge = Judge(root, settings, find_judged(root, every, job.truth), {})
-    rows = []
+    rows, whole = [], True
     for id_ in job.images:
+        tick(1)
         image = every[id_]
         size = settings.working_size or (image.width, image.height)
         views = judge.views(id_, size)
         try:
             away = np.abs(read_photo(image)[0].astype(np.int16) - read_parent(image)).mean(-1)
         except FaultscapeError:
+            whole = False
             continue
         for view in views:
+            if view.anomaly is None:
+                continue
             score = nearest(away.astype(np.float32), size)
             groups, objects = group_pixels(view.anomaly, None, view.pasted)
             rows.append((id_, "", encode_counts(count_groups(rounded(CHEAT, score, 0), groups, objects, where=id_))))
-        tick(1)
-    return CheatPart(pixel_counts.put_score_counts(guards_folder(root, job.set), job.number, rows), len(rows))
+    return CheatPart(pixel_counts.put_score_counts(guards_folder(root, job.set), job.number, rows), len(rows), whole)
 
 
 def guards(

@@ -14,9 +14,10 @@ from typing import cast
 import numpy as np
 
 from faultscape import engine as engines
-from faultscape.errors import ModelError, OptionError, RefusedError, StudyError, closest
+from faultscape.errors import ClassesError, ModelError, OptionError, RefusedError, StudyError, closest
 from faultscape.metrics.intervals.units import MANY, draw_units, units_of
-from faultscape.metrics.scorers import SUBMITTED
+from faultscape.metrics.scorers import SUBMITTED, scorer_named
+from faultscape.prediction import catalogue
 from faultscape.reporting.reliability.document import TRAINED_WITH_OOD, Card, CardCondition, CardGap, CardModel
 from faultscape.reporting.reliability.leaderboard import leaderboard_page
 from faultscape.reporting.reliability.page import card_page
@@ -25,7 +26,7 @@ from faultscape.reporting.reliability.words import claims_text
 from faultscape.stages import evidence
 from faultscape.stages.artefacts.reliability import made_from_now
 from faultscape.stages.given_options import given_options
-from faultscape.stages.image_truths import find_judged
+from faultscape.stages.image_truths import find_judged, with_labels
 from faultscape.stages.reliability import card as cards
 from faultscape.stages.reliability.claims import compare_claims, read_claims, refuse_unknown_sets
 from faultscape.stages.reliability.components import judge_components
@@ -45,8 +46,27 @@ from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables.corpus import Image, part_name, read_corpus
 from faultscape.study.tables.logs import log
 from faultscape.study.tables.pixel_counts import MAPS
-from faultscape.study.tables.stress_sets import read_stress
+from faultscape.study.tables.stress_sets import StressSets, read_stress
 from faultscape.study.tables.timings import frame_times
+
+
+def check(options: ReliabilityOptions) -> None:
+    """StudyError, ModelError or OptionError for options that do not fit the study: asked before a submission runs for hours."""
+    root = existing(options.study)
+    engines.check(options.engine, options.workers)
+    settings = read_settings(root)
+    if settings.classifies:
+        raise StudyError(f"{root} is a study of classifiers; the card is of label maps")
+    coming = [options.submission.name] if options.submission.source else []
+    if settings.models or not coming:
+        _models(settings, [name for name in options.models if name not in coming])
+    if options.reference and options.reference not in (known := [*settings.models, *coming]):
+        raise OptionError(_no_reference(options.reference, known))
+    truth = evidence.choose_truth(root, options.truth) if options.truth or evidence.truths(root) else ""
+    images, stress = {image.id: image for image in read_corpus(root)}, read_stress(root)
+    judged = with_labels(root, find_judged(root, images, truth))
+    conditions, _ = find_conditions(root, images, judged, stress, options.natural, options.misclassified)
+    refuse_unknown_sets(read_claims(options.submission.claims or []), conditions)
 
 
 def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
@@ -60,17 +80,18 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
         asked = options.models and (*options.models, *([options.submission.name] if options.submission.source else []))
         names = _models(settings, asked)
         truth = evidence.choose_truth(root, options.truth) if options.truth or evidence.truths(root) else ""
-        images, stress = {image.id: image for image in read_corpus(root)}, read_stress(root)
-        judged = find_judged(root, images, truth)
+        images = {image.id: image for image in read_corpus(root)}
+        stress, gone = _known_holdouts(settings, read_stress(root))
+        judged = with_labels(root, find_judged(root, images, truth))
         conditions, notes = find_conditions(root, images, judged, stress, options.natural, options.misclassified)
         claimed = read_claims(options.submission.claims or [])
         refuse_unknown_sets(claimed, conditions)
         reference = options.reference or names[0]
         if reference not in names:
-            raise OptionError(f"--reference {reference}: is none of the models {', '.join(names)}.{closest(reference, names)}")
+            raise OptionError(_no_reference(reference, names))
         counted = fill_counts(root, settings, names, truth, engine=options.engine, workers=options.workers)
-        fill_cheat(root, conditions, images, judged, truth, engine=options.engine, workers=options.workers)
-        units = units_of_images(images)
+        fill_cheat(root, conditions, images, judged, truth, settings.size, engine=options.engine, workers=options.workers)
+        units = units_of_images(images, conditions)
         draws = draw_units(
             units_of(units.count), options.resamples, options.seed, leave_out=bool(options.resamples) and units.count <= MANY
         )
@@ -92,7 +113,7 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
             workers=options.workers,
         )
         others, said = preset_numbers(options.preset, found, models, conditions) if options.preset else ({}, [])
-        notes += said
+        notes += [*said, *gone]
         sooner, said = finders(root, settings, models, conditions, images, units)
         notes += said
         document: Card = {
@@ -101,7 +122,7 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
             "reference": reference,
             "models": [_model(settings, name, list(counted[name].scorers.values()), conditions, found) for name in names],
             "conditions": [_condition(condition, cards.anomalous_share(found, condition.name)) for condition in conditions],
-            "cells": cards.cells(found, units, conditions),
+            "cells": cards.cells(found, units, models, conditions),
             "objects": cards.objects(found),
             "paired": cards.differences(found, units, models, conditions, withheld),
             "gaps": _gaps(options.study, settings, counted, conditions, images),
@@ -149,6 +170,10 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
     return str(out), document
 
 
+def _no_reference(reference: str, names: list[str]) -> str:
+    return f"--reference {reference}: is none of the models {', '.join(names)}.{closest(reference, names)}"
+
+
 def _models(settings: Settings, asked: Sequence[str]) -> list[str]:
     known = list(settings.models)
     if not known:
@@ -156,6 +181,18 @@ def _models(settings: Settings, asked: Sequence[str]) -> list[str]:
     if unknown := next((name for name in asked if name not in known), None):
         raise ModelError(f"--models {unknown}: the study has no such model; it has {', '.join(known)}.{closest(unknown, known)}")
     return list(dict.fromkeys(asked)) or known
+
+
+def _known_holdouts(settings: Settings, stress: StressSets) -> tuple[StressSets, list[str]]:
+    """Return the holdouts whose classes are classes of the study, and what to say of the others."""
+    out, said = dict[str, list[str]](), list[str]()
+    for name, words in stress.holdouts.items():
+        try:
+            _withheld(settings, words)
+            out[name] = words
+        except ClassesError as error:
+            said.append(f"holdout {name} is left out: {error}")
+    return stress.model_copy(update={"holdouts": out}), said
 
 
 def _withheld(settings: Settings, words: Sequence[str]) -> np.ndarray:
@@ -225,6 +262,11 @@ def _gaps(
                     }
                 )
         absent = [word for word in everywhere if word not in counts.scorers.values()]
+        able = [word for word in absent if scorer_named(word).needs in ("nothing", "probabilities")]
+        if able and catalogue.kind_named(settings.models[name].kind).sees_images:
+            why = f"{', '.join(able)}: not counted, as of other models"
+            line = line_that_counts(study, settings, name, *able)
+            out.append({"model": name, "scorer": able[0], "conditions": [], "why": why, "line": line})
         if absent and settings.models[name].kind in ("folder", "program", "own", "table"):
             out.append(
                 {

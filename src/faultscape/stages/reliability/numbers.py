@@ -38,7 +38,6 @@ from faultscape.metrics.scores.rank_slopes import (
     rank_images,
     recall_above,
     shares_above,
-    value_at,
 )
 from faultscape.stages.reliability.conditions import Condition, Units
 from faultscape.stages.reliability.counts import ModelCounts
@@ -67,8 +66,6 @@ class ScoreNumbers:
     """What a scorer is worth under one condition: at finding anomalous pixels, or wrong ones, and of anomalies by size and place of the objects."""
 
     ranked: Ranked
-    images: int
-    threshold: float
     objects: tuple[ObjectNumbers, ...] = ()
     pasted: Ranked | None = None
 
@@ -113,9 +110,13 @@ class ModelNumbers:
         """Return the mIoU over some images, without ``withheld`` classes (C,); None without images."""
         return self._of_cells([self._maps[id_].cells for id_ in images], images, withheld)
 
+    def compared(self, images: Sequence[str]) -> tuple[str, ...]:
+        """Return those of some images whose maps were compared with the model's own maps of what they were made of."""
+        return tuple(id_ for id_ in images if id_ in self._maps and self._maps[id_].agreement is not None)
+
     def consistency(self, images: Sequence[str]) -> Ratios | None:
         """Return the mIoU of the maps of some images with the model's own maps of what they were made of; None where none was compared."""
-        there = [id_ for id_ in images if id_ in self._maps and self._maps[id_].agreement is not None]
+        there = self.compared(images)
         return self._of_cells([self._maps[id_].agreement for id_ in there], there, None)
 
     def ece(self, images: Sequence[str]) -> Drawn | None:
@@ -130,9 +131,7 @@ class ModelNumbers:
         """Return what a scorer is worth at finding anomalous pixels of some images."""
         held = self.groups(scorer, condition, images)
         ranked = self._ranked([of_anomaly(counts) for counts in held], images)
-        return ScoreNumbers(
-            ranked, len(images), value_at(ranked.at_false), tuple(_by_object(held, ranked)), self._of_pasted(held, images)
-        )
+        return ScoreNumbers(ranked, tuple(_by_object(held, ranked)), self._of_pasted(held, images))
 
     def anomaly_histograms(self, scorer: str, condition: Condition, images: Sequence[str]) -> list[SparseHistogram]:
         """Return the histograms of known and anomalous pixels of some images."""
@@ -173,7 +172,7 @@ class ModelNumbers:
     def errors(self, scorer: str, images: Sequence[str]) -> ScoreNumbers:
         """Return what a scorer is worth at finding wrong pixels of some images."""
         ranked = self._ranked(self.error_histograms(scorer, images), images)
-        return ScoreNumbers(ranked, len(images), value_at(ranked.at_false))
+        return ScoreNumbers(ranked)
 
     def image_miou(self, images: Sequence[str]) -> dict[str, float]:
         """Return {image: mIoU} of those of some images that have labels and counts."""
@@ -219,7 +218,6 @@ class ModelNumbers:
             self.by_unit(found.average_precision, ids),
             self.by_unit(found.auroc, ids),
             self.by_unit(found.fpr, ids),
-            found.at_recall,
             found.at_false,
         )
 

@@ -84,6 +84,8 @@ class Frames:
         """Return (rank, frame) of a model, set by set, and why some are missing, '' where none is."""
         word = main_scorer(card, model.name)
         folder = next((folder for folder, other in model.scorers.items() if other == word), "")
+        if not folder:
+            return [], ""
         kept = KeptPictures(self._root, model.name)
         chosen: list[_Chosen] = []
         drawn: dict[int, FrameCard] = {}

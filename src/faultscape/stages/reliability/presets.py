@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -29,7 +29,6 @@ from faultscape.stages.reliability.card import Judgement
 from faultscape.stages.reliability.conditions import Condition
 from faultscape.stages.reliability.numbers import ModelNumbers
 
-PRESETS = get_args(PresetWord)
 MSP = doubt_folder("msp")
 _LESS_IS_BETTER = ("ece", "fpr95", "ood_fpr95")
 
@@ -52,7 +51,8 @@ def _bravo(found: Judgement, model: ModelNumbers, conditions: Sequence[Condition
         if condition.kind not in ("natural", "anomaly") or condition.holdout:
             continue
         mine: dict[str, float] = {}
-        images = tuple(id_ for id_ in model.counted(condition, MSP) if id_ in set(model.counted(condition)))
+        labelled = set(model.counted(condition))
+        images = tuple(id_ for id_ in model.counted(condition, MSP) if id_ in labelled)
         if images and (miou := found.evidence.get((model.name, "", condition.name, "miou"))) is not None:
             mine["miou"] = miou.value
             if (ece := model.ece(images)) is not None:

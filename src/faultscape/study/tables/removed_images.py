@@ -45,6 +45,11 @@ def removed_by_shard(root: Path) -> dict[int, list[Image]]:
     return out
 
 
+def whole_corpus(root: Path) -> dict[str, Image]:
+    """Return {image id: image} of all images of whole shards, those that left the corpus too."""
+    return {image.id: image for image in [*read_removed(root), *read_corpus(root)]}
+
+
 def whole_shard(root: Path, number: int) -> list[Image]:
     """Return all images that a shard was cut with, those that left the corpus too, in the order of their ids."""
     return _by_id([*read_corpus(root, number), *removed_by_shard(root).get(number, [])])
