@@ -80,7 +80,9 @@ def rows(study: Path, card: Card, names: Sequence[str]) -> list[str]:
     truth, consistency = scores(card, clean, "miou", names), scores(card, CORRUPTED, "consistency", names)
     corrupted = scores(card, CORRUPTED, "miou", names)
     out = [
-        "0, consistency | {:.3f} / {:.2f} | {:.3f} / {:.2f} |".format(*judged(consistency, truth), *judged(consistency, corrupted))
+        "0, consistency | {:.3f} / {:.2f} | {:.3f} / {:.2f} |".format(
+            *judged(consistency, truth), *judged(consistency, corrupted)
+        )
     ]
     classes = len(read_settings(study).class_list)
     maps = [pixel_counts.read_map_counts(pixel_counts.counts_folder(study, name, pixel_counts.MAPS), classes) for name in names]

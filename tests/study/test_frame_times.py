@@ -42,3 +42,11 @@ def test_times_of_an_earlier_version_have_no_score_of_their_own(tmp_path: Path) 
     assert frame_times(tmp_path)[0].scored == pytest.approx((30, 30, 30))
     add_timings(tmp_path, rows(4, 50, model=0.03))
     assert frame_times(tmp_path)[0].scored == pytest.approx((50, 50, 50))
+
+
+def test_of_a_shard_that_another_network_predicted_again_only_the_last_time_counts(tmp_path: Path) -> None:
+    add_timings(tmp_path, [Timing("predict", "net", 0, 8, 1.0), *rows(8, 9, model=0.9)])
+    add_timings(tmp_path, [Timing("predict", "net", 0, 8, 1.0), *rows(8, 3, model=0.03)])
+    (found,) = frame_times(tmp_path)
+    assert found.frames == 24
+    assert found.model == pytest.approx((30, 30, 30))

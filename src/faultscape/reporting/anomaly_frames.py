@@ -17,14 +17,12 @@ from PIL import Image
 
 from faultscape.maps.paint import colour
 from faultscape.maps.resize import nearest
-from faultscape.metrics.scores.grouped_counts import NO_GROUP, OBJECTS, group_pixels
+from faultscape.metrics.scores.grouped_counts import FALSE, FOUND, NO_GROUP, OBJECTS, group_pixels
 from faultscape.nouns import Classes
 from faultscape.reporting.competition.gallery import Room, fit, photo_uri
 from faultscape.reporting.measure.region_pictures import uri
 
 LONGEST = 360  # pixels of a picture's longer side
-FALSE = 0.05  # the share of known pixels at which an object is found or missed
-FOUND = 0.5  # of an object's pixels, from which it counts as found
 MOST_RINGS = 12
 LABELS = ((0, (96, 125, 160)), (1, (230, 120, 40)), (255, (0, 0, 0)))  # colours of labels of anomaly
 VOID_GREEN, WRONG_BLACK = (120, 235, 70), (0, 0, 0)

@@ -6,6 +6,7 @@ have. What is lacking stands beside, with the line that makes it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
@@ -43,6 +44,16 @@ CARD_METRICS: tuple[CardMetric, ...] = (
     CardMetric("component_f1", "Component F1", "high", "F1 of anomalous objects at the threshold of the best pixel F1, mean over sIoU thresholds .25:.05:.75, size limits by --track (SegmentMeIfYouCan); of doubt that is stored", "anomalies"),
 )  # fmt: skip
 TITLES = {metric.name: metric for metric in CARD_METRICS}
+FIRST_SCORER = "msp"
+
+
+def own_scorer(scorers: Sequence[str]) -> str:
+    """Return the scorer of a model's own row, of those that were counted: max probability where it was, else the first; '' where none was.
+
+    >>> own_scorer(["entropy", "msp"]), own_scorer(["energy"]), own_scorer([])
+    ('msp', 'energy', '')
+    """
+    return FIRST_SCORER if FIRST_SCORER in scorers else scorers[0] if scorers else ""
 
 
 class CardCell(TypedDict, total=False):

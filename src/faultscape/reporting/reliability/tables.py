@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from faultscape.reporting.reliability.document import CORRUPTED, RANDOM, TITLES, Card, CardCell, find_cell
+from faultscape.reporting.reliability.document import CORRUPTED, RANDOM, TITLES, Card, CardCell, find_cell, own_scorer
 from faultscape.study.folder import put
 
 VIEWS = ("models", "corruptions", "table-s3", "table-s4", "errors")  # the names of all tables
@@ -23,7 +23,6 @@ _TEX = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
 }
-FIRST_SCORER = "msp"
 
 
 @dataclass(frozen=True)
@@ -60,9 +59,8 @@ def views_of(card: Card) -> list[View]:
 
 
 def main_scorer(card: Card, model: str) -> str:
-    """Return the scorer of a model's own row: max probability where it was counted, else the first; '' where there is none."""
-    scorers = next((one.get("scorers", []) for one in card["models"] if one["name"] == model), [])
-    return FIRST_SCORER if FIRST_SCORER in scorers else scorers[0] if scorers else ""
+    """Return the scorer of a model's own row; '' where there is none."""
+    return own_scorer(next((one.get("scorers", []) for one in card["models"] if one["name"] == model), []))
 
 
 def conditions_of(card: Card, *kinds: str) -> list[str]:

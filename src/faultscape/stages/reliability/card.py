@@ -25,6 +25,7 @@ from faultscape.stages.reliability.conditions import Condition, Units
 from faultscape.stages.reliability.numbers import ModelNumbers, ScoreNumbers
 
 Evidence = Ratios | Drawn
+EvidenceKey = tuple[str, str, str, str]  # model, scorer or '', condition, metric
 _OF_ERRORS = ("clean", "corrupted", "foggy", "natural", "misclassified")
 _WITH_LABELS = ("clean", "corrupted", "foggy", "natural", "anomaly")
 
@@ -33,7 +34,7 @@ _WITH_LABELS = ("clean", "corrupted", "foggy", "natural", "anomaly")
 class Judgement:
     """All that was found: evidence by (model, scorer, condition, metric), images behind each, and of scorers what becomes of objects and of the thresholds."""
 
-    evidence: dict[tuple[str, str, str, str], Evidence]
+    evidence: dict[EvidenceKey, Evidence]
     images: dict[tuple[str, str, str], tuple[str, ...]]
     scores: dict[tuple[str, str, str], ScoreNumbers]
 

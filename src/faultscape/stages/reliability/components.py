@@ -7,8 +7,7 @@ Source: Chan et al. 2021 (SegmentMeIfYouCan); S4 5.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,18 +21,19 @@ from faultscape.metrics.scorers import rounded, scorer_named
 from faultscape.metrics.scores.histogram import places_of
 from faultscape.metrics.scores.rank_slopes import best_place
 from faultscape.stages.fill import CHANGES_NOTHING, do
-from faultscape.stages.image_truths import Judge, Judged, find_judged, made_from
+from faultscape.stages.image_truths import Judge, find_judged, made_from
 from faultscape.stages.pixel_counts import Counting, counting_of
-from faultscape.stages.reliability.card import Judgement
-from faultscape.stages.reliability.conditions import Condition
+from faultscape.stages.reliability.card import Evidence, EvidenceKey, Judgement
+from faultscape.stages.reliability.conditions import Condition, LabelledStudy
+from faultscape.stages.reliability.kept_by_key import KeptByKey
 from faultscape.stages.reliability.numbers import ModelNumbers
+from faultscape.stages.reliability.options import ReliabilityOptions
 from faultscape.stages.worker_calls import task
-from faultscape.study.folder import check_name, make_folder, put
 from faultscape.study.parts import key_of
-from faultscape.study.settings import Settings, read_settings
+from faultscape.study.settings import read_settings
 from faultscape.study.tables import outputs
-from faultscape.study.tables.corpus import Image, read_corpus
-from faultscape.study.tables.stress_sets import StressSets, read_stress
+from faultscape.study.tables.corpus import read_corpus
+from faultscape.study.tables.stress_sets import read_stress
 
 METHOD = 1
 METRIC = "component_f1"
@@ -58,51 +58,40 @@ class ComponentJob:
 
 
 def judge_components(
-    root: Path,
-    settings: Settings,
+    study: LabelledStudy,
     found: Judgement,
     models: Sequence[ModelNumbers],
     conditions: Sequence[Condition],
-    images: Mapping[str, Image],
-    judged: Mapping[str, Judged],
-    stress: StressSets,
-    truth: str,
-    track: Track | None,
-    *,
-    engine: str,
-    workers: int | None,
-) -> None:
-    """Enter the component F1 of every model and condition of which all doubt is stored."""
-    asked: list[tuple[ModelNumbers, Condition, str, list[ComponentJob]]] = []
+    options: ReliabilityOptions,
+) -> dict[EvidenceKey, Evidence]:
+    """Return the component F1 of every model and condition of which all doubt is stored."""
+    out: dict[EvidenceKey, Evidence] = {}
     for model in models:
         folder, word = model.own_scorer
+        asked: list[tuple[Condition, list[ComponentJob]]] = []
         for condition in conditions:
             key = (model.name, word, condition.name)
             if key in found.scores and not found.scores[key].ranked.undefined:
-                ids = found.images[key]
-                at = best_place(model.anomaly_histograms(folder, condition, ids))
-                about = [list(stress.holdouts.get(condition.holdout, ())), settings.classes.counted, settings.size, track]
-                jobs = _jobs(
-                    root, settings, model.name, folder, word, condition, [images[i] for i in ids], judged, truth, at, track, about
-                )
-                if jobs:
-                    asked.append((model, condition, word, jobs))
-    for name in dict.fromkeys(model.name for model, *_ in asked):
-        kept = _Kept(root, name)
-        mine = [row for row in asked if row[0].name == name]
-        todo = [job for *_, jobs in mine for job in jobs if kept.find(job.key) is None]
+                at = best_place(model.anomaly_histograms(folder, condition, found.images[key]))
+                jobs = _jobs(study, model.name, folder, word, condition, found.images[key], at, options.track)
+                asked += [(condition, jobs)] if jobs else []
+        if not asked:
+            continue
+        kept = KeptByKey[Rows](study.root, "components", model.name)
+        todo = [job for _, jobs in asked for job in jobs if kept.find(job.key) is None]
         counted = do(
-            "faultscape.stages.reliability.components:count_components", todo, Rows, title="component", items=sum(len(job.images) for job in todo), engine=engine, workers=workers, begin_here=True,
+            "faultscape.stages.reliability.components:count_components", todo, Rows, title="component", items=sum(len(job.images) for job in todo), engine=options.engine, workers=options.workers, begin_here=True,
         )  # fmt: skip
         for number, rows in counted:
             kept.add(todo[number].key, rows)
-        for model, condition, word, jobs in mine:
+        for condition, jobs in asked:
             rows = {id_: row for job in jobs for id_, row in (kept.find(job.key) or {}).items()}
-            ids = [id_ for id_ in found.images[name, word, condition.name] if id_ in rows]
+            ids = [id_ for id_ in found.images[model.name, word, condition.name] if id_ in rows]
             f1 = f1_of(np.array([rows[id_] for id_ in ids], float).reshape(-1, 3, 11))
             if not np.isnan(f1.value):
-                found.evidence[name, word, condition.name, METRIC] = Ratios(model.by_unit(f1, ids), None)
+                out[model.name, word, condition.name, METRIC] = Ratios(model.by_unit(f1, ids), None)
         kept.write()
+    return out
 
 
 def f1_of(counts: np.ndarray) -> Linear:
@@ -120,23 +109,31 @@ def f1_of(counts: np.ndarray) -> Linear:
 
 
 def _jobs(
-    root: Path, settings: Settings, name: str, folder: str, word: str, condition: Condition, images: Sequence[Image], judged: Mapping[str, Judged], truth: str, at: int, track: Track | None, about: Sequence[object],
-) -> list[ComponentJob]:  # fmt: skip
+    study: LabelledStudy,
+    name: str,
+    folder: str,
+    word: str,
+    condition: Condition,
+    images: Sequence[str],
+    at: int,
+    track: Track | None,
+) -> list[ComponentJob]:
     """Return the jobs of a model and condition; [] where the doubt of some image is not stored."""
-    by_shard: dict[int, list[Image]] = {}
-    for image in images:
-        by_shard.setdefault(image.shard, []).append(image)
+    root, settings = study.root, study.settings
+    by_shard: dict[int, list[str]] = {}
+    for id_ in images:
+        by_shard.setdefault(study.images[id_].shard, []).append(id_)
     parts = outputs.parts_by_shard(root, name, folder)
-    counting, jobs = counting_of(settings, name, truth, [word]), list[ComponentJob]()
-    for number, mine in sorted(by_shard.items()):
+    counting, jobs = counting_of(settings, name, study.truth, [word]), list[ComponentJob]()
+    about = [list(study.stress.holdouts.get(condition.holdout, ())), settings.classes.counted, settings.size, track]
+    rounding = [folder, *counting.scorers[folder][1:]]
+    for number, ids in sorted(by_shard.items()):
         held = parts.get(number, [])
-        if not {image.id for image in mine} <= set(outputs.ids(root, name, folder, held)):
+        if not set(ids) <= set(outputs.ids(root, name, folder, held)):
             return []
-        ids = tuple(image.id for image in mine)
-        labels = list(made_from(root, (judged[id_] for id_ in ids)))
-        rounding = [folder, *counting.scorers[folder][1:]]
-        key = key_of(METHOD, [entry.sha256 for _, entry in held], labels, ids, condition.holdout, list(about), rounding, at)
-        jobs.append(ComponentJob(str(root), name, folder, counting, number, ids, condition.holdout, at, track, key))
+        labels = list(made_from(root, (study.judged[id_] for id_ in ids)))
+        key = key_of(METHOD, [entry.sha256 for _, entry in held], labels, tuple(ids), condition.holdout, about, rounding, at)
+        jobs.append(ComponentJob(str(root), name, folder, counting, number, tuple(ids), condition.holdout, at, track, key))
     return jobs
 
 
@@ -159,38 +156,3 @@ def count_components(job: ComponentJob, tick: Callable[[int], None]) -> Rows:
             out[id_] = [np.asarray(counts[name]).tolist() for name in _WHAT]
         tick(1)
     return out
-
-
-class _Kept:
-    """What was counted of one model before."""
-
-    def __init__(self, root: Path, name: str) -> None:
-        self._path = root / "reliability" / "components" / f"{check_name(name)}.json"
-        self._before, self._now = self._read(), dict[str, Rows]()
-
-    def find(self, key: str) -> Rows | None:
-        """Return the rows of a key, None where there are none."""
-        if key not in self._now and key in self._before:
-            self._now[key] = self._before[key]
-        return self._now.get(key)
-
-    def add(self, key: str, rows: Rows) -> None:
-        """Keep rows, on the disk at once: a run that is stopped goes on from there."""
-        self._now[key] = rows
-        self._put({**self._before, **self._now})
-
-    def write(self) -> None:
-        """Write what was asked for and drop the rest."""
-        if self._now != self._read():
-            self._put(self._now)
-
-    def _put(self, held: Mapping[str, Rows]) -> None:
-        make_folder(self._path.parent)
-        put(self._path, (json.dumps(held, sort_keys=True, separators=(",", ":")) + "\n").encode("utf-8", "surrogateescape"))
-
-    def _read(self) -> dict[str, Rows]:
-        try:
-            held = json.loads(self._path.read_bytes())
-        except (OSError, ValueError):
-            return {}
-        return held if isinstance(held, dict) else {}

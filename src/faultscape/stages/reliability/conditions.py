@@ -11,16 +11,48 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from faultscape.corpus.mixtures import mixture
-from faultscape.errors import OptionError, StudyError, closest
-from faultscape.stages.image_truths import Judged
+from faultscape.errors import ClassesError, OptionError, StudyError, closest
+from faultscape.stages.image_truths import Judged, find_judged, with_labels
 from faultscape.stages.made_sets import refuse_unfinished
 from faultscape.stressors.catalogue import entry
-from faultscape.study.tables.corpus import Image
-from faultscape.study.tables.stress_sets import StressSets
+from faultscape.stressors.holdout import hold_out
+from faultscape.study.settings import Settings
+from faultscape.study.tables.corpus import Image, read_corpus
+from faultscape.study.tables.stress_sets import StressSets, read_stress
 
 Kind = Literal["clean", "corrupted", "foggy", "natural", "anomaly", "misclassified"]
 _MIXTURES = (".toml", ".json")
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledStudy:
+    """A study with all that its images are judged by: ``truth`` names where labels come from, '' for nowhere; ``withheld`` {holdout: (C,)} are the classes that each holdout withholds, ``notes`` what to say of others."""
+
+    root: Path
+    settings: Settings
+    truth: str
+    images: Mapping[str, Image]
+    judged: Mapping[str, Judged]
+    stress: StressSets
+    withheld: Mapping[str, np.ndarray]
+    notes: tuple[str, ...]
+
+
+def read_labelled_study(root: Path, settings: Settings, truth: str) -> LabelledStudy:
+    """Read what the images of a study are judged by; a holdout whose class is none of the study any more is left out."""
+    images, stress = {image.id: image for image in read_corpus(root)}, read_stress(root)
+    withheld, notes = dict[str, np.ndarray](), list[str]()
+    for name, words in stress.holdouts.items():
+        try:
+            withheld[name] = hold_out(settings.class_list, list(words)).is_withheld[:-1]
+        except ClassesError as error:
+            notes.append(f"holdout {name} is left out: {error}")
+    known = stress.model_copy(update={"holdouts": {name: stress.holdouts[name] for name in withheld}})
+    judged = with_labels(root, find_judged(root, images, truth))
+    return LabelledStudy(root, settings, truth, images, judged, known, withheld, tuple(notes))
 
 
 @dataclass(frozen=True)
@@ -53,16 +85,12 @@ class Units:
 
 
 def find_conditions(
-    root: Path,
-    images: Mapping[str, Image],
-    judged: Mapping[str, Judged],
-    stress: StressSets,
-    natural: Sequence[str],
-    misclassified: Sequence[str],
+    study: LabelledStudy, natural: Sequence[str], misclassified: Sequence[str]
 ) -> tuple[list[Condition], list[str]]:
     """Return the conditions of a study in the order of the card, and what to say of sets that are none; StudyError where nothing can be judged."""
+    root, judged, stress = study.root, study.judged, study.stress
     sets: dict[str, list[Image]] = {}
-    for image in images.values():
+    for image in study.images.values():
         sets.setdefault(image.set, []).append(image)
     for word in natural:
         _refuse_unknown("--natural", word, sets)

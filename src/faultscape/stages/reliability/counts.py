@@ -17,6 +17,8 @@ from faultscape.metrics.scorers import SCORERS, SUBMITTED
 from faultscape.prediction.keep import DOUBT, OTHERS, doubt_folder
 from faultscape.stages.fill import CHANGES_NOTHING, fill
 from faultscape.stages.pixel_counts import MSP, CountedPart, Counting, CountParts, PixelCounter, counting_of, state_of_maps
+from faultscape.stages.reliability.conditions import LabelledStudy
+from faultscape.stages.reliability.options import ReliabilityOptions
 from faultscape.stages.worker_calls import task
 from faultscape.study.parts import Part, read_manifest, there
 from faultscape.study.settings import Settings, read_settings
@@ -62,10 +64,9 @@ def scorers_of_model(root: Path, settings: Settings, name: str) -> dict[str, str
     return {folder: word for folder, word in known.items() if folder in stored | counted}
 
 
-def fill_counts(
-    root: Path, settings: Settings, models: Sequence[str], truth: str, *, engine: str, workers: int | None
-) -> dict[str, ModelCounts]:
+def fill_counts(study: LabelledStudy, models: Sequence[str], options: ReliabilityOptions) -> dict[str, ModelCounts]:
     """Make the counts of models that are missing or stale and can be made of what is stored, and return what is there."""
+    root, settings, truth = study.root, study.settings, study.truth
     counts, jobs, scorers = CountParts(root, settings, truth), list[CountJob](), dict[str, dict[str, str]]()
     sizes = shard_sizes(root)
     states: dict[str, dict[int, str]] = {}
@@ -85,19 +86,8 @@ def fill_counts(
                 only = Counting(truth, {kind: about for kind, about in counting.scorers.items() if kind in kinds})
                 state = states[name][number]
                 keys = tuple((kind, counts.key(name, number, kind, state, counting)) for kind in kinds)
-                jobs.append(
-                    CountJob(
-                        str(root),
-                        name,
-                        number,
-                        sizes[number],
-                        kinds,
-                        only,
-                        settings.models[name].labels,
-                        state,
-                        keys,
-                    )
-                )
+                labels = settings.models[name].labels
+                jobs.append(CountJob(str(root), name, number, sizes[number], kinds, only, labels, state, keys))
 
     def enter(made: list[tuple[CountJob, CountedPart]]) -> list[Timing]:
         for name in dict.fromkeys(job.name for job, _ in made):
@@ -106,7 +96,7 @@ def fill_counts(
 
     fill(
         root, "faultscape.stages.reliability.counts:count_shard", jobs, CountedPart, enter, parts=lambda job, made: [(pixel_counts.counts_folder(root, job.name, kind), part_name(job.number), sha) for kind, (sha, _) in made.parts.items()],
-        title="count", items=sum(job.images for job in jobs), engine=engine, workers=workers, begin_here=True,
+        title="count", items=sum(job.images for job in jobs), engine=options.engine, workers=options.workers, begin_here=True,
     )  # fmt: skip
     return {name: _known(root, settings, counts, name, truth, scorers[name], states[name], sizes) for name in models}
 

@@ -9,7 +9,7 @@ fifth of the labels, in how many the other. Made sets join where they are of rol
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,7 @@ from faultscape.metrics.scores.detection import detection
 from faultscape.reporting.measure.document import number
 from faultscape.reporting.reliability.document import CardFinder
 from faultscape.stages.pairs import read_block, read_manifests
-from faultscape.stages.reliability.conditions import Condition, Units
+from faultscape.stages.reliability.conditions import Condition, LabelledStudy, Units
 from faultscape.stages.reliability.numbers import ModelNumbers
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image
@@ -33,14 +33,10 @@ _FAILING = 0.1
 
 
 def finders(
-    root: Path,
-    settings: Settings,
-    models: Sequence[ModelNumbers],
-    conditions: Sequence[Condition],
-    images: Mapping[str, Image],
-    units: Units,
+    study: LabelledStudy, models: Sequence[ModelNumbers], conditions: Sequence[Condition], units: Units
 ) -> tuple[list[CardFinder], list[str]]:
     """Return how many failures of each model each finder has found after few labels, and what to say where one cannot be asked."""
+    root, settings, images = study.root, study.settings, study.images
     asked = [
         id_
         for c in conditions

@@ -24,9 +24,10 @@ from faultscape.metrics.scores.rank_slopes import rank_images
 from faultscape.reporting.measure.document import number
 from faultscape.reporting.reliability.document import CardGuard
 from faultscape.stages.fill import CHANGES_NOTHING, fill
-from faultscape.stages.image_truths import Judge, Judged, find_judged, made_from
+from faultscape.stages.image_truths import Judge, find_judged, made_from
 from faultscape.stages.reliability.card import Judgement, interval_of
-from faultscape.stages.reliability.conditions import Condition, Units
+from faultscape.stages.reliability.conditions import Condition, LabelledStudy, Units
+from faultscape.stages.reliability.options import ReliabilityOptions
 from faultscape.stages.worker_calls import task
 from faultscape.stressors.blend_plans import plan_of_text
 from faultscape.study.folder import check_name
@@ -66,29 +67,19 @@ def guards_folder(root: Path, name: str) -> Path:
     return root / "reliability" / "guards" / check_name(name, "set")
 
 
-def fill_cheat(
-    root: Path,
-    conditions: Sequence[Condition],
-    images: Mapping[str, Image],
-    judged: Mapping[str, Judged],
-    truth: str,
-    size: str,
-    *,
-    engine: str,
-    workers: int | None,
-) -> None:
+def fill_cheat(study: LabelledStudy, conditions: Sequence[Condition], options: ReliabilityOptions) -> None:
     """Count the cheat on the blended sets on which it was not counted, or was on others."""
-    jobs = []
+    root, images, jobs = study.root, study.images, list[CheatJob]()
     for condition in conditions:
         by_shard: dict[int, list[str]] = {}
         for id_ in condition.images if _is_blended(condition, images) else ():
             by_shard.setdefault(images[id_].shard, []).append(id_)
         held = there(guards_folder(root, condition.sets[0])) if by_shard else {}
         for shard, ids in sorted(by_shard.items()):
-            labels = list(made_from(root, (judged[id_] for id_ in ids)))
-            key = key_of(METHOD, labels, [(id_, images[id_].digest) for id_ in ids], size)
+            labels = list(made_from(root, (study.judged[id_] for id_ in ids)))
+            key = key_of(METHOD, labels, [(id_, images[id_].digest) for id_ in ids], study.settings.size)
             if (part := held.get(part_name(shard))) is None or part.key != key:
-                jobs.append(CheatJob(str(root), condition.sets[0], shard, truth, tuple(ids), key))
+                jobs.append(CheatJob(str(root), condition.sets[0], shard, study.truth, tuple(ids), key))
 
     def enter(made: list[tuple[CheatJob, CheatPart]]) -> list[Timing]:
         for name in {job.set for job, _ in made}:
@@ -104,7 +95,7 @@ def fill_cheat(
 
     fill(
         root, "faultscape.stages.reliability.guards:count_cheat", jobs, CheatPart, enter, parts=lambda job, made: [(guards_folder(root, job.set), part_name(job.number), made.sha256)],
-        title="guard", items=sum(len(job.images) for job in jobs), engine=engine, workers=workers, begin_here=True,
+        title="guard", items=sum(len(job.images) for job in jobs), engine=options.engine, workers=options.workers, begin_here=True,
     )  # fmt: skip
 
 
@@ -134,11 +125,9 @@ def count_cheat(job: CheatJob, tick: Callable[[int], None]) -> CheatPart:
     return CheatPart(pixel_counts.put_score_counts(guards_folder(root, job.set), job.number, rows), len(rows), whole)
 
 
-def guards(
-    root: Path, found: Judgement, units: Units, conditions: Sequence[Condition], images: Mapping[str, Image]
-) -> list[CardGuard]:
+def guards(study: LabelledStudy, found: Judgement, units: Units, conditions: Sequence[Condition]) -> list[CardGuard]:
     """Return what the guards say of every blended set: of every scorer how far it tells pasted known objects from the rest, and what the cheat gains, with and without fog."""
-    out: list[CardGuard] = []
+    images, out = study.images, list[CardGuard]()
     for (model, scorer, condition), numbers in found.scores.items():
         if numbers.pasted is not None and not numbers.pasted.undefined:
             low, high = interval_of(Ratios(numbers.pasted.auroc, None), units)
@@ -146,7 +135,7 @@ def guards(
     for condition in conditions:
         if not _is_blended(condition, images):
             continue
-        where = guards_folder(root, condition.sets[0])
+        where = guards_folder(study.root, condition.sets[0])
         held = {
             id_: decode_counts(code)
             for part, entry in there(where).items()

@@ -11,26 +11,31 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import cast
 
-import numpy as np
-
 from faultscape import engine as engines
-from faultscape.errors import ClassesError, ModelError, OptionError, RefusedError, StudyError, closest
+from faultscape.errors import ModelError, OptionError, RefusedError, StudyError, closest
 from faultscape.metrics.intervals.units import MANY, draw_units, units_of
 from faultscape.metrics.scorers import SUBMITTED, scorer_named
 from faultscape.prediction import catalogue
+from faultscape.prediction.sources import ensembles
 from faultscape.reporting.reliability.document import TRAINED_WITH_OOD, Card, CardCondition, CardGap, CardModel
 from faultscape.reporting.reliability.leaderboard import leaderboard_page
-from faultscape.reporting.reliability.page import card_page
+from faultscape.reporting.reliability.page import Facts, card_page
 from faultscape.reporting.reliability.tables import write_tables
 from faultscape.reporting.reliability.words import claims_text
 from faultscape.stages import evidence
 from faultscape.stages.artefacts.reliability import made_from_now
 from faultscape.stages.given_options import given_options
-from faultscape.stages.image_truths import find_judged, with_labels
 from faultscape.stages.reliability import card as cards
 from faultscape.stages.reliability.claims import compare_claims, read_claims, refuse_unknown_sets
 from faultscape.stages.reliability.components import judge_components
-from faultscape.stages.reliability.conditions import Condition, find_conditions, units_of_images
+from faultscape.stages.reliability.conditions import (
+    Condition,
+    LabelledStudy,
+    Units,
+    find_conditions,
+    read_labelled_study,
+    units_of_images,
+)
 from faultscape.stages.reliability.counts import ModelCounts, fill_counts, line_that_counts
 from faultscape.stages.reliability.finders import finders
 from faultscape.stages.reliability.guards import fill_cheat, guards
@@ -39,139 +44,128 @@ from faultscape.stages.reliability.options import ReliabilityOptions
 from faultscape.stages.reliability.pictures import Frames
 from faultscape.stages.reliability.presets import preset_numbers
 from faultscape.stages.snapshot import Snapshot
-from faultscape.stressors.holdout import hold_out
 from faultscape.study.folder import existing, make_folder, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import Settings, read_settings
-from faultscape.study.tables.corpus import Image, part_name, read_corpus
+from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.logs import log
 from faultscape.study.tables.pixel_counts import MAPS
-from faultscape.study.tables.stress_sets import StressSets, read_stress
 from faultscape.study.tables.timings import frame_times
 
 
 def check(options: ReliabilityOptions) -> None:
     """StudyError, ModelError or OptionError for options that do not fit the study: asked before a submission runs for hours."""
-    root = existing(options.study)
-    engines.check(options.engine, options.workers)
-    settings = read_settings(root)
-    if settings.classifies:
-        raise StudyError(f"{root} is a study of classifiers; the card is of label maps")
-    coming = [options.submission.name] if options.submission.source else []
-    if settings.models or not coming:
-        _models(settings, [name for name in options.models if name not in coming])
-    if options.reference and options.reference not in (known := [*settings.models, *coming]):
-        raise OptionError(_no_reference(options.reference, known))
-    truth = evidence.choose_truth(root, options.truth) if options.truth or evidence.truths(root) else ""
-    images, stress = {image.id: image for image in read_corpus(root)}, read_stress(root)
-    judged = with_labels(root, find_judged(root, images, truth))
-    conditions, _ = find_conditions(root, images, judged, stress, options.natural, options.misclassified)
-    refuse_unknown_sets(read_claims(options.submission.claims or []), conditions)
+    root, coming = existing(options.study), [options.submission.name] if options.submission.source else []
+    settings = _settings(root, options)
+    names = _models(settings, [name for name in options.models if name not in coming]) if settings.models or not coming else []
+    _refuse_reference(options.reference, [*(settings.models if coming else names), *coming])
+    _asked(root, settings, options)
 
 
 def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
     """Judge the models of a study and write the card; returns the folder written to and the document. StudyError, ModelError and OptionError where that cannot be."""
     root = existing(options.study)
-    engines.check(options.engine, options.workers)
     with writing(root):
-        settings = read_settings(root)
-        if settings.classifies:
-            raise StudyError(f"{root} is a study of classifiers; the card is of label maps")
-        asked = options.models and (*options.models, *([options.submission.name] if options.submission.source else []))
-        names = _models(settings, asked)
-        truth = evidence.choose_truth(root, options.truth) if options.truth or evidence.truths(root) else ""
-        images = {image.id: image for image in read_corpus(root)}
-        stress, gone = _known_holdouts(settings, read_stress(root))
-        judged = with_labels(root, find_judged(root, images, truth))
-        conditions, notes = find_conditions(root, images, judged, stress, options.natural, options.misclassified)
-        claimed = read_claims(options.submission.claims or [])
-        refuse_unknown_sets(claimed, conditions)
-        reference = options.reference or names[0]
-        if reference not in names:
-            raise OptionError(_no_reference(reference, names))
-        counted = fill_counts(root, settings, names, truth, engine=options.engine, workers=options.workers)
-        fill_cheat(root, conditions, images, judged, truth, settings.size, engine=options.engine, workers=options.workers)
-        units = units_of_images(images, conditions)
-        draws = draw_units(
-            units_of(units.count), options.resamples, options.seed, leave_out=bool(options.resamples) and units.count <= MANY
-        )
+        settings = _settings(root, options)
+        names = _models(settings, options.models and (*options.models, *([options.submission.name] if options.submission.source else [])))  # fmt: skip
+        _refuse_reference(options.reference, names)
+        study, conditions, notes = _asked(root, settings, options)
+        counted = fill_counts(study, names, options)
+        fill_cheat(study, conditions, options)
+        units = units_of_images(study.images, conditions)
+        draws = draw_units(units_of(units.count), options.resamples, options.seed, leave_out=bool(options.resamples) and units.count <= MANY)  # fmt: skip
         models = [ModelNumbers(root, counted[name], len(settings.class_list), units, draws) for name in names]
-        withheld = {name: _withheld(settings, words) for name, words in stress.holdouts.items()}
-        found = cards.judge(models, conditions, withheld, reference)
-        judge_components(
-            root,
-            settings,
-            found,
-            models,
-            conditions,
-            images,
-            judged,
-            stress,
-            truth,
-            options.track,
-            engine=options.engine,
-            workers=options.workers,
-        )
-        others, said = preset_numbers(options.preset, found, models, conditions) if options.preset else ({}, [])
-        notes += [*said, *gone]
-        sooner, said = finders(root, settings, models, conditions, images, units)
-        notes += said
-        document: Card = {
-            "study": root.resolve().name,
-            "truth": truth,
-            "reference": reference,
-            "models": [_model(settings, name, list(counted[name].scorers.values()), conditions, found) for name in names],
-            "conditions": [_condition(condition, cards.anomalous_share(found, condition.name)) for condition in conditions],
-            "cells": cards.cells(found, units, models, conditions),
-            "objects": cards.objects(found),
-            "paired": cards.differences(found, units, models, conditions, withheld),
-            "gaps": _gaps(options.study, settings, counted, conditions, images),
-            "guards": guards(root, found, units, conditions, images),
-            "finders": sooner,
-            "ranking": cards.ranking_without_labels(found, names, next((c.name for c in conditions if c.kind == "clean"), "")),
-            "times": [
-                {"model": times.name, "device": times.device, "frames": times.frames, "batch": times.batch, "model_ms": list(times.model), "scored_ms": list(times.scored), "whole_ms": list(times.whole)}
-                for times in frame_times(root)
-                if times.name in names
-            ],
-            "units": {"drawn": "groups" if units.grouped else "images", "count": units.count},
-            "notes": [*notes, *_undeclared(settings, names)],
-            "provenance": {
-                "faultscape": version("faultscape"), "truth": truth, "inputs": made_from_now(Snapshot(root), truth),
-                "arguments": {
-                    **given_options(options, but=("study", "output", "engine", "workers", "submission")), **given_options(options.submission),
-                },
-            },
-        }  # fmt: skip
-        if options.preset:
-            document["presets"] = {options.preset: others}
-        frames = Frames(root, settings, images, judged, stress).facts(document, found, models, conditions, options.worst)
-        page = card_page(document, frames)
+        found = cards.judge(models, conditions, study.withheld, options.reference or names[0])
+        found.evidence.update(judge_components(study, found, models, conditions, options))
+        document = _document(study, conditions, notes, counted, models, units, found, options)
+        frames = Frames(study).facts(document, found, models, conditions, options.worst)
         out = Path(options.output) if options.output else root / "reliability"
-        make_folder(out)
-        put(
-            out / "reliability.json",
-            (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "surrogateescape"),
-        )
-        write_tables(out, document)
-        put(out / "report.html", page.encode("utf-8", "xmlcharrefreplace"))
-        if board := leaderboard_page(document):
-            put(out / "leaderboard.html", board.encode("utf-8", "xmlcharrefreplace"))
-        else:
-            (out / "leaderboard.html").unlink(missing_ok=True)
+        _write(out, document, frames)
         log(root, "reliability", output=str(out))
-    if refused := [
-        text
-        for one in document["models"]
-        if one["name"] == options.submission.name and claimed
-        for text in claims_text(one, accepted=False)
-    ]:
+    mine = next((one for one in document["models"] if one["name"] == options.submission.name), None)
+    if options.submission.claims and mine and (refused := claims_text(mine, accepted=False)):
         raise RefusedError(f"{options.submission.name} is refused: {'; '.join(refused)}; the card is in {out}")
     return str(out), document
 
 
-def _no_reference(reference: str, names: list[str]) -> str:
-    return f"--reference {reference}: is none of the models {', '.join(names)}.{closest(reference, names)}"
+def _settings(root: Path, options: ReliabilityOptions) -> Settings:
+    engines.check(options.engine, options.workers)
+    settings = read_settings(root)
+    if settings.classifies:
+        raise StudyError(f"{root} is a study of classifiers; the card is of label maps")
+    return settings
+
+
+def _asked(root: Path, settings: Settings, options: ReliabilityOptions) -> tuple[LabelledStudy, list[Condition], list[str]]:
+    """Return the study with its labels, the conditions that a line means, and what to say of what it leaves out."""
+    truth = evidence.choose_truth(root, options.truth) if options.truth or evidence.truths(root) else ""
+    study = read_labelled_study(root, settings, truth)
+    conditions, notes = find_conditions(study, options.natural, options.misclassified)
+    refuse_unknown_sets(read_claims(options.submission.claims or []), conditions)
+    return study, conditions, [*notes, *study.notes]
+
+
+def _document(
+    study: LabelledStudy,
+    conditions: Sequence[Condition],
+    notes: Sequence[str],
+    counted: Mapping[str, ModelCounts],
+    models: Sequence[ModelNumbers],
+    units: Units,
+    found: cards.Judgement,
+    options: ReliabilityOptions,
+) -> Card:
+    """Return the document of the card."""
+    settings, names = study.settings, [model.name for model in models]
+    others, of_preset = preset_numbers(options.preset, found, models, conditions) if options.preset else ({}, [])
+    sooner, of_finders = finders(study, models, conditions, units)
+    document: Card = {
+        "study": study.root.resolve().name,
+        "truth": study.truth,
+        "reference": options.reference or names[0],
+        "models": [_model(settings, name, list(counted[name].scorers.values()), conditions, found) for name in names],
+        "conditions": [_condition(condition, cards.anomalous_share(found, condition.name)) for condition in conditions],
+        "cells": cards.cells(found, units, models, conditions),
+        "objects": cards.objects(found),
+        "paired": cards.differences(found, units, models, conditions, study.withheld),
+        "gaps": _gaps(options.study, study, counted, conditions),
+        "guards": guards(study, found, units, conditions),
+        "finders": sooner,
+        "ranking": cards.ranking_without_labels(found, names, next((c.name for c in conditions if c.kind == "clean"), "")),
+        "times": [
+            {"model": times.name, "device": times.device, "frames": times.frames, "batch": times.batch, "model_ms": list(times.model), "scored_ms": list(times.scored), "whole_ms": list(times.whole)}
+            for times in frame_times(study.root)
+            if times.name in names
+        ],
+        "units": {"drawn": "groups" if units.grouped else "images", "count": units.count},
+        "notes": [*notes, *of_preset, *of_finders, *_undeclared(settings, names)],
+        "provenance": {
+            "faultscape": version("faultscape"), "truth": study.truth, "inputs": made_from_now(Snapshot(study.root), study.truth),
+            "arguments": {
+                **given_options(options, but=("study", "output", "engine", "workers", "submission")), **given_options(options.submission),
+            },
+        },
+    }  # fmt: skip
+    return document | {"presets": {options.preset: others}} if options.preset else document
+
+
+def _write(out: Path, document: Card, frames: Facts) -> None:
+    """Write the document, its tables and its pages; a leaderboard of an earlier run goes where there is none now."""
+    page, board = card_page(document, frames), leaderboard_page(document)
+    make_folder(out)
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    put(out / "reliability.json", f"{text}\n".encode("utf-8", "surrogateescape"))
+    write_tables(out, document)
+    put(out / "report.html", page.encode("utf-8", "xmlcharrefreplace"))
+    if board:
+        put(out / "leaderboard.html", board.encode("utf-8", "xmlcharrefreplace"))
+    else:
+        (out / "leaderboard.html").unlink(missing_ok=True)
+
+
+def _refuse_reference(reference: str | None, names: list[str]) -> None:
+    if reference and reference not in names:
+        raise OptionError(f"--reference {reference}: is none of the models {', '.join(names)}.{closest(reference, names)}")
 
 
 def _models(settings: Settings, asked: Sequence[str]) -> list[str]:
@@ -183,27 +177,11 @@ def _models(settings: Settings, asked: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(asked)) or known
 
 
-def _known_holdouts(settings: Settings, stress: StressSets) -> tuple[StressSets, list[str]]:
-    """Return the holdouts whose classes are classes of the study, and what to say of the others."""
-    out, said = dict[str, list[str]](), list[str]()
-    for name, words in stress.holdouts.items():
-        try:
-            _withheld(settings, words)
-            out[name] = words
-        except ClassesError as error:
-            said.append(f"holdout {name} is left out: {error}")
-    return stress.model_copy(update={"holdouts": out}), said
-
-
-def _withheld(settings: Settings, words: Sequence[str]) -> np.ndarray:
-    return hold_out(settings.class_list, list(words)).is_withheld[:-1]
-
-
 def _model(
     settings: Settings, name: str, scorers: list[str], conditions: Sequence[Condition], found: cards.Judgement
 ) -> CardModel:
     about = settings.models[name]
-    members = about.source.partition(":")[2].split(",") if about.kind == "ensemble" else []
+    members = ensembles.names_of(about.source) if about.kind == "ensemble" else []
     model: CardModel = {"name": name, "kind": about.kind, "members": members, "flags": [], "scorers": scorers}
     if about.kind == "submission":
         declared, claims = about.options.get("ood_data", ""), read_claims(about.options.get("claims", []))
@@ -235,14 +213,10 @@ def _condition(condition: Condition, share: float | None) -> CardCondition:
 
 
 def _gaps(
-    study: str,
-    settings: Settings,
-    counted: Mapping[str, ModelCounts],
-    conditions: Sequence[Condition],
-    images: Mapping[str, Image],
+    called: str, study: LabelledStudy, counted: Mapping[str, ModelCounts], conditions: Sequence[Condition]
 ) -> list[CardGap]:
-    """Return what is lacking of each model, with the line that makes it."""
-    out: list[CardGap] = []
+    """Return what is lacking of each model of a study that lines call so, with the line that makes it."""
+    settings, images, out = study.settings, study.images, list[CardGap]()
     made = (word for counts in counted.values() for word in counts.scorers.values() if word != SUBMITTED.name)
     everywhere = list(dict.fromkeys(made))
     for name, counts in counted.items():
@@ -252,29 +226,15 @@ def _gaps(
             lost = [c.name for c in conditions if any(part_name(images[id_].shard) in late for id_ in c.images)]
             if lost:
                 why = "maps were not counted" if kind == MAPS else f"{word} was not counted"
-                out.append(
-                    {
-                        "model": name,
-                        "scorer": word,
-                        "conditions": lost,
-                        "why": why,
-                        "line": line_that_counts(study, settings, name, word),
-                    }
-                )
+                line = line_that_counts(called, settings, name, word)
+                out.append({"model": name, "scorer": word, "conditions": lost, "why": why, "line": line})
         absent = [word for word in everywhere if word not in counts.scorers.values()]
         able = [word for word in absent if scorer_named(word).needs in ("nothing", "probabilities")]
         if able and catalogue.kind_named(settings.models[name].kind).sees_images:
             why = f"{', '.join(able)}: not counted, as of other models"
-            line = line_that_counts(study, settings, name, *able)
+            line = line_that_counts(called, settings, name, *able)
             out.append({"model": name, "scorer": able[0], "conditions": [], "why": why, "line": line})
         if absent and settings.models[name].kind in ("folder", "program", "own", "table"):
-            out.append(
-                {
-                    "model": name,
-                    "scorer": "",
-                    "conditions": [],
-                    "why": "it gives label maps and no logits, of which scorers are made",
-                    "line": "",
-                }
-            )
+            why = "it gives label maps and no logits, of which scorers are made"
+            out.append({"model": name, "scorer": "", "conditions": [], "why": why, "line": ""})
     return out

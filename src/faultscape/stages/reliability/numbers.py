@@ -22,6 +22,7 @@ from faultscape.metrics.robustness import ece_of_bins, image_miou, miou_of_cells
 from faultscape.metrics.scorers import scorer_named
 from faultscape.metrics.scores.bootstrap import SparseHistogram
 from faultscape.metrics.scores.grouped_counts import (
+    FOUND,
     OBJECTS,
     GroupedCounts,
     decode_counts,
@@ -39,6 +40,7 @@ from faultscape.metrics.scores.rank_slopes import (
     recall_above,
     shares_above,
 )
+from faultscape.reporting.reliability.document import own_scorer
 from faultscape.stages.reliability.conditions import Condition, Units
 from faultscape.stages.reliability.counts import ModelCounts
 from faultscape.study.tables import pixel_counts
@@ -47,7 +49,6 @@ from faultscape.study.tables.pixel_counts import MAPS
 
 QUARTERS = ("smallest quarter", "second quarter", "third quarter", "largest quarter")
 THIRDS = ("upper third", "middle third", "lower third")
-_FOUND = 0.5  # of an object's pixels, from which it counts as found
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +92,9 @@ class ModelNumbers:
 
     @property
     def own_scorer(self) -> tuple[str, str]:
-        """(Folder, word) of the scorer of the model's own row: max probability where it was counted, else the first; ('', '') where there is none."""
-        held = self.scorers.items()
-        return next((row for row in held if row[1] == "msp"), next(iter(held), ("", "")))
+        """(Folder, word) of the scorer of the model's own row (`document.own_scorer`); ('', '') where there is none."""
+        word = own_scorer(list(self.scorers.values()))
+        return next((row for row in self.scorers.items() if row[1] == word), ("", ""))
 
     def counted(self, condition: Condition, scorer: str = "") -> tuple[str, ...]:
         """Return the images of a condition that there are counts of: of maps with labels, or of a scorer (its folder)."""
@@ -253,5 +254,5 @@ def _of_some(
     shares = np.array([recall_above(*row, at_false) for row in rows])
     some = len(shares) > 0
     return ObjectNumbers(
-        called, len(shares), average_precision_of(known, dense_counts(rows)), float(shares.mean()) if some else float("nan"), float((shares >= _FOUND).mean()) if some else float("nan")
+        called, len(shares), average_precision_of(known, dense_counts(rows)), float(shares.mean()) if some else float("nan"), float((shares >= FOUND).mean()) if some else float("nan")
     )  # fmt: skip

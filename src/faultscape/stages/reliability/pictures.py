@@ -7,34 +7,32 @@ and set come first, and what no longer fits is counted. A model that cannot be r
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from faultscape.errors import FaultscapeError
-from faultscape.reporting.anomaly_frames import Frame, FrameCard, choose_frames, draw_frame, fit_cards
+from faultscape.reporting.anomaly_frames import Frame, FrameCard, FramePicture, Ring, choose_frames, draw_frame, fit_cards
 from faultscape.reporting.competition.gallery import Room
 from faultscape.reporting.reliability.document import Card
 from faultscape.reporting.reliability.page import Facts
 from faultscape.reporting.reliability.tables import main_scorer
 from faultscape.reporting.reliability.views import scorer_title
-from faultscape.stages.image_truths import Judge, Judged
+from faultscape.stages.image_truths import Judge
 from faultscape.stages.reliability.answers import Answer, answers_of
 from faultscape.stages.reliability.card import Judgement
-from faultscape.stages.reliability.conditions import Condition
-from faultscape.stages.reliability.kept_pictures import KeptPictures
+from faultscape.stages.reliability.conditions import Condition, LabelledStudy
+from faultscape.stages.reliability.kept_by_key import KeptByKey
 from faultscape.stages.reliability.numbers import ModelNumbers
 from faultscape.study.parts import key_of
-from faultscape.study.settings import Settings
-from faultscape.study.tables.corpus import Image
-from faultscape.study.tables.stress_sets import StressSets
 from faultscape.ties import tie_ranks
 
 _VERSION = 1  # of what is drawn: another number draws all pictures anew
 ROOM = 6_000_000  # characters of pictures
 _MANY_CLASSES = 40  # more have no key of their colours
+_DRAWN = ("objects", "missed", "rings", "pictures", "width", "height")  # of a card, what is drawn
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +49,9 @@ class _Chosen:
 class Frames:
     """Draws the frames of a study's models."""
 
-    def __init__(
-        self, root: Path, settings: Settings, images: Mapping[str, Image], judged: Mapping[str, Judged], stress: StressSets
-    ) -> None:
-        self._root, self._settings, self._images = root, settings, images
-        self._judge = Judge(root, settings, judged, stress.holdouts)
+    def __init__(self, study: LabelledStudy) -> None:
+        self._root, self._settings, self._images = study.root, study.settings, study.images
+        self._judge = Judge(study.root, study.settings, study.judged, study.stress.holdouts)
 
     def facts(
         self,
@@ -86,7 +82,7 @@ class Frames:
         folder = next((folder for folder, other in model.scorers.items() if other == word), "")
         if not folder:
             return [], ""
-        kept = KeptPictures(self._root, model.name)
+        kept = KeptByKey[dict[str, Any]](self._root, "pictures", model.name)
         chosen: list[_Chosen] = []
         drawn: dict[int, FrameCard] = {}
         for condition in conditions:
@@ -101,7 +97,7 @@ class Frames:
                 image = self._images[id_]
                 counted = model.counts_key(folder, image.shard)
                 key = key_of(_VERSION, counted, word, image.key, condition.holdout, shares, self._settings.classes.colours)
-                if (before := kept.find(key, card_)) is not None:
+                if (before := _with_pictures(card_, kept.find(key))) is not None:
                     drawn[len(chosen)] = before
                 chosen.append(_Chosen(rank, card_, condition.holdout, numbers.shares, key))
         wanted, problem = dict.fromkeys(one.card.image for k, one in enumerate(chosen) if k not in drawn), ""
@@ -110,7 +106,8 @@ class Frames:
                 for k, one in enumerate(chosen):
                     if one.card.image == id_ and k not in drawn and (made := self._draw(one, said)) is not None:
                         drawn[k] = made
-                        kept.add(one.key, made)
+                        whole = asdict(made)
+                        kept.add(one.key, {name: whole[name] for name in _DRAWN})
         except FaultscapeError as error:
             problem = str(error)
         kept.write()
@@ -132,3 +129,14 @@ class Frames:
         if len(classes) > _MANY_CLASSES:
             return []
         return [(name, "#{:02x}{:02x}{:02x}".format(*c)) for name, c in zip(classes.names, classes.colours, strict=True)]
+
+
+def _with_pictures(card: FrameCard, held: dict[str, Any] | None) -> FrameCard | None:
+    """Return a card with the pictures that were drawn of it before; None where there are none."""
+    if held is None:
+        return None
+    try:
+        rings, pictures = (tuple(kind(**one) for one in held[of]) for kind, of in ((Ring, "rings"), (FramePicture, "pictures")))
+        return replace(card, **{**held, "rings": rings, "pictures": pictures})
+    except (TypeError, KeyError):
+        return None

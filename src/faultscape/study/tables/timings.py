@@ -1,13 +1,14 @@
 """How long a model takes for one frame: the forward pass, with its labels and scores, and with loading and writing (S4, inference time).
 
 Conventions: milliseconds a frame, median and quartiles over batches, each batch counted once for every frame in it; a batch that was the first its network saw (warm-up)
-is left out. Where some ran alone, batches of one frame count and no others, as S4 times them. Loading, the model and writing run side by side, so that a whole run takes less than their sum. Times lie outside every law.
+is left out. Of a shard that was predicted again, by another network say, only the last time counts. Where some ran alone, batches of one frame count and no others, as S4 times them. Loading, the model and writing run side by side, so that a whole run takes less than their sum. Times lie outside every law.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -39,7 +40,13 @@ def frame_times(root: Path) -> list[FrameTimes]:
         rows = pq.read_table(path).to_pylist() if path.exists() else []
     except (OSError, ValueError, KeyError):  # times are for information: they never stop a run
         return []
-    kept = [row for row in rows if row["stage"] == "inference" and row["warm"] and row["items"]]
+    latest: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for row in rows:
+        if row["stage"] == "predict":  # stands before the batches of its shard
+            latest[row["name"], row["shard"]] = []
+        elif row["stage"] == "inference" and row["warm"] and row["items"]:
+            latest.setdefault((row["name"], row["shard"]), []).append(row)
+    kept = [row for mine in latest.values() for row in mine]
     out = []
     for name, device in dict.fromkeys((row["name"], row["device"]) for row in kept):
         mine = [row for row in kept if (row["name"], row["device"]) == (name, device)]
