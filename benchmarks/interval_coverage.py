@@ -256,6 +256,7 @@ def main() -> None:
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--sizes", default="10,30,100")
     asked = parser.parse_args()
+    asked.folder.mkdir(parents=True, exist_ok=True)
     path = asked.folder / "coverage.json"
     found = json.loads(path.read_text()) if path.exists() else {}
     for kind in asked.kinds.split(","):
