@@ -70,7 +70,7 @@ def of_maps(folder: Path) -> tuple[list[dict[str, np.ndarray]], int]:
     return [{key: stats[key] for key in stats if not key.startswith("curve_")} for stats in kept], len(ids)
 
 
-def maps_evidence(stats: dict[str, np.ndarray], places: np.ndarray, _: Draws) -> Found:
+def maps_evidence(stats: dict[str, np.ndarray], places: np.ndarray, _: Draws, __: np.ndarray) -> Found:
     """Return what the metrics of maps come from, of some images."""
     drawn = {key: values[places] for key, values in stats.items()}
     found = summary.summarise(drawn, Definitions(), range(11), np.ones(len(places), bool))
@@ -82,7 +82,7 @@ def of_scores(folder: Path) -> tuple[list[dict[str, Any]], int]:
     sure = {name: str(ZOO / name / "confidence") for name in CONFIDENT}
     measured(folder, list(CONFIDENT), confidence=sure)
     models = tuple(f"{name}={ZOO / name}" for name in CONFIDENT)
-    data = lists.of_words(
+    (data,) = lists.of_words(
         str(DATA / "camvid" / "testannot"), models, ScoreFolders(confidence=sure), str(ZOO / "classes.json"), None, FileRules(), "connected", lambda _: None
     )  # fmt: skip
     reading = Reading(boundaries=False)
@@ -101,7 +101,7 @@ def coarser(image: bootstrap.SparseHistogram) -> bootstrap.SparseHistogram:
     return bootstrap.SparseHistogram(places, known, anomalous)
 
 
-def scores_evidence(one: dict[str, Any], places: np.ndarray, draws: Draws) -> Found:
+def scores_evidence(one: dict[str, Any], places: np.ndarray, draws: Draws, _: np.ndarray) -> Found:
     """Return what the metrics of scores come from, of some frames."""
     images = [one["images"][k] for k in places.tolist()]
     ranks = bootstrap.replicates(images, draws.weights)
@@ -132,7 +132,7 @@ def of_probabilities(_: Path) -> tuple[list[dict[str, np.ndarray]], int]:
     return [{key: np.stack([image[key] for image in own]) for key in kept} for own in counted], len(files)
 
 
-def probabilities_evidence(one: dict[str, np.ndarray], places: np.ndarray, draws: Draws) -> Found:
+def probabilities_evidence(one: dict[str, np.ndarray], places: np.ndarray, draws: Draws, _: np.ndarray) -> Found:
     """Return what class-wise calibration comes from, of some images."""
     values = np.asarray(calibration.ece_classwise({key: weighed(draws.weights, of[places]) for key, of in one.items()}))
     return {"ece_classwise": Drawn(*draws.split(values), np.ones(len(places), bool), "bent")}
@@ -169,7 +169,7 @@ def of_anomaly(_: Path) -> tuple[list[dict[str, Any]], int]:
     return out, len(masks)
 
 
-def anomaly_evidence(one: dict[str, Any], places: np.ndarray, draws: Draws) -> Found:
+def anomaly_evidence(one: dict[str, Any], places: np.ndarray, draws: Draws, _: np.ndarray) -> Found:
     """Return what the metrics of anomaly scores come from, of some frames whose pixels are pooled."""
     ranks = bootstrap.replicates([one["images"][k] for k in places.tolist()], draws.weights)
     shapes = {"average_precision": "smooth", "auroc": "smooth", "fpr95": "stepped"}
@@ -177,11 +177,11 @@ def anomaly_evidence(one: dict[str, Any], places: np.ndarray, draws: Draws) -> F
     return {metric: Drawn(*draws.split(ranks[:, k]), used, shape) for k, (metric, shape) in enumerate(shapes.items())}
 
 
-def slopes_evidence(one: dict[str, Any], places: np.ndarray, _: Draws) -> Found:
-    """Return what the card's AP, AUROC and FPR95 come from: their slopes by the weight of each frame."""
-    found = rank_images([one["images"][k] for k in places.tolist()])
-    numbers = {"card_average_precision": found.average_precision, "card_auroc": found.auroc, "card_fpr95": found.fpr}
-    return {name: Ratios(number, None) for name, number in numbers.items()}
+def card_evidence(one: dict[str, Any], places: np.ndarray, draws: Draws, of: np.ndarray) -> Found:
+    """Return what the card's AP, AUROC and FPR95 come from, of some frames; ``draws`` are of units."""
+    found = rank_images([one["images"][k] for k in places.tolist()], of, draws)
+    ranks = Ratios(found.average_precision, None), Ratios(found.auroc, None), found.fpr
+    return dict(zip(("card_average_precision", "card_auroc", "card_fpr95"), ranks, strict=True))
 
 
 def read(path: Path) -> np.ndarray:
@@ -189,7 +189,7 @@ def read(path: Path) -> np.ndarray:
     return np.asarray(cv2.imread(str(path), cv2.IMREAD_UNCHANGED))
 
 
-KINDS: dict[str, tuple[Callable[[Path], Any], Callable[[Any, np.ndarray, Draws], Found], int]] = {
+KINDS: dict[str, tuple[Callable[[Path], Any], Callable[[Any, np.ndarray, Draws, np.ndarray], Found], int]] = {
     # population, what its metrics come from, how many consecutive images are a group
     "maps": (lambda folder: of_maps(folder / "maps"), maps_evidence, 1),
     "groups": (lambda folder: of_maps(folder / "maps"), maps_evidence, 8),
@@ -198,9 +198,9 @@ KINDS: dict[str, tuple[Callable[[Path], Any], Callable[[Any, np.ndarray, Draws],
     "probabilities": (of_probabilities, probabilities_evidence, 1),
     "groups of probabilities": (of_probabilities, probabilities_evidence, 8),
     "anomaly": (of_anomaly, anomaly_evidence, 1),
-    "card: anomaly": (of_anomaly, slopes_evidence, 1),
-    "card: errors": (lambda folder: of_scores(folder / "scores"), slopes_evidence, 1),
-    "card: groups of errors": (lambda folder: of_scores(folder / "scores"), slopes_evidence, 2),
+    "card: anomaly": (of_anomaly, card_evidence, 1),
+    "card: errors": (lambda folder: of_scores(folder / "scores"), card_evidence, 1),
+    "card: groups of errors": (lambda folder: of_scores(folder / "scores"), card_evidence, 2),
 }
 
 
@@ -209,8 +209,8 @@ def cell(kind: str, size: int, repeats: int, folder: Path) -> dict[str, list[flo
     population, make, run = KINDS[kind]
     models, images = population(folder)
     runs = np.array_split(np.arange(images), round(images / run))
-    drawn = make not in (maps_evidence, slopes_evidence)
-    true = [make(one, np.arange(images), draw_units(units_of(images), 0, 0)) for one in models]
+    drawn, whole_units = make is not maps_evidence, units_of(images)
+    true = [make(one, np.arange(images), draw_units(whole_units, 0, 0), whole_units.of) for one in models]
     held: Counter[tuple[str, str]] = Counter()
     width: dict[str, float] = {}
     for repeat in range(repeats):
@@ -218,9 +218,12 @@ def cell(kind: str, size: int, repeats: int, folder: Path) -> dict[str, list[flo
         chosen = [runs[k] for k in rng.integers(0, len(runs), size)]
         places = np.concatenate(chosen)
         units = units_of([str(k) for k, run in enumerate(chosen) for _ in run])
+        of = units.of
+        if make is card_evidence:  # whose numbers are by unit
+            units = units_of(units.count)
         draws = draw_units(units, RESAMPLES if drawn else 0, repeat, leave_out=drawn)
         one, other = rng.permutation(len(models))[:2].tolist()
-        mine, theirs = make(models[one], places, draws), make(models[other], places, draws)
+        mine, theirs = make(models[one], places, draws, of), make(models[other], places, draws, of)
         for metric, found in mine.items():
             low, high = found.interval(units)
             width[metric] = width.get(metric, 0.0) + float(high - low)

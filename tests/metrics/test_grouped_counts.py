@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import t as student_t
 
 from faultscape.errors import LabelMapError, MetricError
 from faultscape.metrics.intervals.slopes import student_interval
-from faultscape.metrics.intervals.units import Units
-from faultscape.metrics.scores import bootstrap, grouped_counts
+from faultscape.metrics.intervals.units import Units, draw_units, units_of
+from faultscape.metrics.scores import bootstrap, grouped_counts, rank_slopes
 from faultscape.metrics.scores.bootstrap import SparseHistogram
 from faultscape.metrics.scores.detection import detection
 from faultscape.metrics.scores.grouped_counts import (
@@ -24,7 +25,7 @@ from faultscape.metrics.scores.grouped_counts import (
     of_pasted,
     with_void,
 )
-from faultscape.metrics.scores.histogram import VALUES
+from faultscape.metrics.scores.histogram import SIZE, VALUES
 from faultscape.metrics.scores.rank_slopes import average_precision_of, rank_images
 from refusals import refused
 
@@ -138,18 +139,39 @@ def test_damaged_codes_are_refused(change: object) -> None:
         decode_counts(change(code))
 
 
-def test_slopes_are_derivatives_by_the_weights_of_images() -> None:
-    images = [of_anomaly(count_groups(score, *group_pixels(anomaly, wrong))) for score, anomaly, wrong in map(frame, range(9))]
-    found = rank_images(images)
-    for k in range(len(images)):
-        moved = []
-        for step in (1e-4, -1e-4):
-            weights = np.ones((1, len(images)))
-            weights[0, k] += step
-            moved.append(bootstrap.replicates(images, weights)[0])
-        slope = (moved[0] - moved[1]) / 2e-4
-        assert found.average_precision.slopes[k] == pytest.approx(slope[0], abs=1e-6)
-        assert found.auroc.slopes[k] == pytest.approx(slope[1], abs=1e-6)
+@pytest.mark.parametrize("steps", [SIZE, 2048])
+def test_slopes_are_what_a_number_loses_without_a_unit(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rank_slopes, "_STEPS", steps)
+    monkeypatch.setattr(rank_slopes, "_FEWEST", steps)
+    images = [of_anomaly(count_groups(score, *group_pixels(anomaly, wrong))) for score, anomaly, wrong in map(frame, range(18))]
+    of = np.arange(18) % 9
+    draws = draw_units(units_of(9), 40, 3)
+    found = rank_images(images, of, draws)
+    without = np.array([bootstrap.replicates(images, (of != unit)[None].astype(float))[0] for unit in range(9)])
+    jackknife = 8 / 9 * (without.mean(0) - without)
+    within = 1e-12 if steps == SIZE else 0.1 * np.abs(jackknife).max()  # of few thresholds they are near
+    assert np.abs(found.average_precision.slopes - jackknife[:, 0]).max() <= within
+    assert np.abs(found.auroc.slopes - jackknife[:, 1]).max() <= within
+    drawn = bootstrap.replicates(images, draws.weights[1:41][:, of].astype(float))[:, 2]
+    assert np.abs(found.fpr.replicates - drawn).max() <= (1e-12 if steps == SIZE else 0.1)
+    spread = float(((without[:, 0] - without[:, 0].mean()) ** 2).sum() * 8 / 9)
+    low, high = student_interval(found.average_precision, Units(np.arange(9), 9))
+    assert (high - low) / 2 == pytest.approx(student_t.ppf(0.975, 8) * np.sqrt(spread), rel=1e-9 if steps == SIZE else 0.1)
+
+
+def test_fewer_than_six_units_with_anomalies_carry_no_interval() -> None:
+    def of_frames(objects: int) -> list[bootstrap.SparseHistogram]:
+        frames = [frame(k, objects=3 if k < objects else 0) for k in range(20)]
+        return [of_anomaly(count_groups(score, *group_pixels(anomaly, wrong))) for score, anomaly, wrong in frames]
+
+    units, draws = Units(np.arange(20), 20), draw_units(units_of(20), 30, 0)
+    some, few = (rank_images(of_frames(objects), None, draws) for objects in (6, 5))
+    assert 0 < few.average_precision.value < 1
+    for number in (few.average_precision, few.auroc):
+        assert np.isnan(student_interval(number, units)).all()
+    assert np.isnan(few.fpr.interval(units)).all()
+    assert not np.isnan(student_interval(some.auroc, units)).any()
+    assert not np.isnan(some.fpr.interval(units)).any()
 
 
 def test_images_without_anomalies_count_and_sets_without_any_have_no_number() -> None:
@@ -175,13 +197,15 @@ def test_intervals_cover_the_number_of_all_images_about_as_often_as_they_say() -
             np.float16
         )
         images.append(of_anomaly(count_groups(score, *group_pixels(anomaly, None), where=str(k))))
-    whole = rank_images(images)
+    whole, units, draws = rank_images(images), Units(np.arange(40), 40), draw_units(units_of(40), 200, 1)
     hit = np.zeros(3)
     for _ in range(300):
-        some = rank_images([images[k] for k in rng.choice(600, 40, replace=False)])
-        for place, name in enumerate(("average_precision", "auroc", "fpr")):
-            low, high = student_interval(getattr(some, name), Units(np.arange(40), 40))
-            hit[place] += low <= float(getattr(whole, name).value) <= high
+        some = rank_images([images[k] for k in rng.choice(600, 40, replace=False)], None, draws)
+        intervals = student_interval(some.average_precision, units), student_interval(some.auroc, units), some.fpr.interval(units)
+        for place, ((low, high), truth) in enumerate(
+            zip(intervals, (whole.average_precision, whole.auroc, whole.fpr), strict=True)
+        ):
+            hit[place] += low <= float(truth.value) <= high
     assert (hit / 300 > 0.9).all(), hit / 300
     assert (hit / 300 < 0.995).all(), hit / 300
 

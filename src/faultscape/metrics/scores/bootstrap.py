@@ -127,7 +127,9 @@ def replicates(
     >>> replicates([one], np.array([[1.0], [2.0]])).tolist()
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0]]
     """
-    return np.concatenate([_areas(own[:, ::-1], other[:, ::-1], fpr_rule, recall) for other, own in grouped(images, weights)])
+    return np.concatenate(
+        [areas_of(own[:, ::-1], other[:, ::-1], fpr_rule=fpr_rule, recall=recall) for other, own in grouped(images, weights)]
+    )
 
 
 def grouped(
@@ -159,8 +161,12 @@ def confidence_at(images: Sequence[SparseHistogram], how: Coarse) -> np.ndarray:
     return expit(-np.sinh(VALUES[used].astype(np.float64)) * how.width - how.centre)
 
 
-def _areas(own: np.ndarray, other: np.ndarray, fpr_rule: FprRule, recall: float) -> np.ndarray:
-    """Return (B, 3) of positives and negatives (B, K) at descending scores; a place is a group of ties."""
+def areas_of(own: np.ndarray, other: np.ndarray, *, fpr_rule: FprRule = "first", recall: float = 0.95) -> np.ndarray:
+    """Return (B, 3) average precision, AUROC and FPR of positives and negatives (B, K) at descending scores; a place is a group of ties.
+
+    >>> areas_of(np.array([[1, 1, 0]]), np.array([[0, 1, 2]])).round(4).tolist()
+    [[0.8333, 0.8333, 0.3333]]
+    """
     if not own.shape[1]:  # every pixel is void
         return np.full((len(own), 3), np.nan)
     tp, fp = np.cumsum(own, 1), np.cumsum(other, 1)

@@ -1,8 +1,9 @@
-"""AP, AUROC and FPR at a recall of all pixels of many images together, with the slope of each number by the weight of each image, from the images' histograms.
+"""AP, AUROC and FPR at a recall of all pixels of many images together, from the images' histograms, and how much each unit of them moves the numbers.
 
-Conventions: those of ``counts``: step sum, ties half, first threshold with enough recall. Slopes are exact derivatives of AP and AUROC; that of the FPR takes the curve around the recall as
-straight. An image without anomalies moves a number too, by its known pixels. NaN where the images together have no anomaly, or nothing else.
-Source: Jaeckel 1972 (infinitesimal jackknife); DeLong et al. 1988 (AUROC); Woodruff 1952 (a quantile).
+Conventions: those of ``counts``: step sum, ties half, first threshold with enough recall; the numbers are exact. What follows for intervals is made at no more than 2,048 thresholds, half of them spread evenly over the
+anomalous pixels and half over the known ones: slopes of AP and AUROC are the jackknife's, what the number loses without a unit (an image, or a group); the FPR, which moves in steps, is drawn anew. An image without anomalies moves a number too, by its known
+pixels. Fewer than six units with anomalies, or with other pixels, carry no interval. NaN where the images together have no anomaly, or nothing else.
+Source: Tukey 1958 (jackknife); Efron 1979; S4 5.
 """
 
 from __future__ import annotations
@@ -12,22 +13,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from faultscape.metrics.intervals.evidence import Drawn
 from faultscape.metrics.intervals.slopes import Linear
-from faultscape.metrics.scores.bootstrap import SparseHistogram
+from faultscape.metrics.intervals.units import LEAST, Draws
+from faultscape.metrics.scores.bootstrap import SparseHistogram, areas_of
 from faultscape.metrics.scores.histogram import SIZE
 
-_AROUND = 0.02  # of recall, on either side, within which the curve is taken as straight
+_STEPS, _FEWEST = 2048, 256  # thresholds, fewer where units are very many
+_NUMBERS = 1 << 23
+_TOGETHER = 64  # units or draws at once
 
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """What scores of a data set amount to: pixels of either kind, the numbers with their slopes, and the threshold (place) of 5 % false positives."""
+    """What scores of a data set amount to: pixels of either kind, the numbers, AP and AUROC with their slopes by unit, and the threshold (place) of 5 % false positives."""
 
     positives: int
     negatives: int
     average_precision: Linear
     auroc: Linear
-    fpr: Linear
+    fpr: Drawn
     at_false: int
 
     @property
@@ -44,50 +49,79 @@ class Ranked:
         return "no pixel is anomalous" if not self.positives else "every pixel is anomalous" if not self.negatives else ""
 
 
-def rank_images(images: Sequence[SparseHistogram], *, recall: float = 0.95, false: float = 0.05) -> Ranked:
-    """Return the numbers of all pixels of some images together, and their slopes by the images' weights.
+def rank_images(
+    images: Sequence[SparseHistogram],
+    of: np.ndarray | None = None,
+    draws: Draws | None = None,
+    *,
+    recall: float = 0.95,
+    false: float = 0.05,
+) -> Ranked:
+    """Return the numbers of all pixels of some images together, and of ``draws`` of U units, to which the images belong by ``of`` (I,), what intervals follow from; without draws nothing of them.
 
     >>> one = SparseHistogram(np.array([10, 20, 30]), np.array([2, 1, 0]), np.array([0, 1, 1]))
     >>> found = rank_images([one, one])
-    >>> round(float(found.average_precision.value), 4), round(float(found.auroc.value), 4), round(float(found.fpr.value), 4)
+    >>> round(float(found.average_precision.value), 4), round(float(found.auroc.value), 4), round(found.fpr.value, 4)
     (0.8333, 0.9167, 0.3333)
     """
     n, p = np.zeros((2, SIZE))
-    mine = np.array([(image.known.sum(), image.anomalous.sum()) for image in images], float).reshape(-1, 2).T
     for image in images:
         n[image.places] += image.known
         p[image.places] += image.anomalous
     negatives, positives = float(n.sum()), float(p.sum())
-    there = (mine[0] + mine[1]) > 0
+    nothing = np.zeros(0)
     if not negatives or not positives:
-        nothing = Linear(np.array(np.nan), np.where(there, np.nan, np.nan))
-        return Ranked(int(positives), int(negatives), nothing, nothing, nothing, SIZE)
-
-    def by_image(of_known: np.ndarray, of_anomalous: np.ndarray) -> np.ndarray:
-        """Return (I,) sums over the pixels of each image of a number at each place, one of known and one of anomalous pixels."""
-        sums = [image.known @ of_known[image.places] + image.anomalous @ of_anomalous[image.places] for image in images]
-        return np.array(sums, float)
-
-    tp, fp = np.cumsum(p[::-1])[::-1], np.cumsum(n[::-1])[::-1]  # at this place and above
-    above, below = tp - p / 2, np.cumsum(n) - n / 2
-    auroc = float((n * above).sum()) / (positives * negatives)
-    slopes = by_image(above, below) / (positives * negatives) - auroc * (mine[1] / positives + mine[0] / negatives)
-    seen = np.where(tp + fp > 0, tp + fp, 1)
-    precision = tp / seen
-    ap = float((p * precision).sum()) / positives
-    gain, loss = np.cumsum(p * fp / seen**2), np.cumsum(p * tp / seen**2)  # a pixel adds to all thresholds up to its score
-    ap_slopes = by_image(-loss, precision + gain) / positives - ap * mine[1] / positives
-    at = int(np.flatnonzero(tp >= recall * positives)[-1])
-    fpr = float(fp[at]) / negatives
-    reached = (np.arange(SIZE) >= at).astype(float)
-    steep = _steepness(tp / positives, fp / negatives, recall)
-    fpr_slopes = (by_image(reached, np.zeros(SIZE)) - fpr * mine[0]) / negatives
-    fpr_slopes -= steep * (by_image(np.zeros(SIZE), reached) - tp[at] / positives * mine[1]) / positives
-    allowed = np.flatnonzero(fp <= false * negatives)
+        nowhere = Linear(np.array(np.nan), nothing)
+        return Ranked(int(positives), int(negatives), nowhere, nowhere, Drawn(np.nan, nothing, nothing, nothing), SIZE)
+    ((ap, auroc, fpr),) = areas_of(p[None, ::-1], n[None, ::-1], recall=recall).tolist()
+    slopes, drawn = np.zeros((0, 2)), Drawn(fpr, nothing, nothing, nothing, "stepped")
+    if draws is not None:
+        known, anomalous = _by_unit(images, np.arange(len(images)) if of is None else of, draws.weights.shape[1], n, p)
+        slopes, drawn = _slopes_and_draws(known, anomalous, draws, fpr, recall)
+    allowed = np.flatnonzero(np.cumsum(n[::-1])[::-1] <= false * negatives)
     return Ranked(
-        int(positives), int(negatives), _linear(ap, ap_slopes, there), _linear(auroc, slopes, there), _linear(fpr, fpr_slopes, there),
+        int(positives), int(negatives), Linear(np.array(ap), slopes[:, 0]), Linear(np.array(auroc), slopes[:, 1]), drawn,
         int(allowed[0]) if len(allowed) else SIZE,
     )  # fmt: skip
+
+
+def _by_unit(
+    images: Sequence[SparseHistogram], of: np.ndarray, units: int, n: np.ndarray, p: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return (U, K) known and anomalous pixels of each unit at descending thresholds, few enough to leave out every unit."""
+    most = int(np.clip(_NUMBERS // max(units, 1), _FEWEST, _STEPS))
+    there = (n + p) > 0
+    if there.sum() <= most:
+        steps, many = np.cumsum(there) - there, int(there.sum())
+    else:
+        passed = (np.cumsum(n) - n) / n.sum() + (np.cumsum(p) - p) / p.sum()  # 0..2
+        steps, many = np.minimum((passed / 2 * most).astype(np.int64), most - 1), most
+    steps = many - 1 - steps
+    known, anomalous = np.zeros((2, units, many))
+    for image, unit in zip(images, of.tolist(), strict=True):
+        at = steps[image.places]
+        known[unit] += np.bincount(at, image.known, many)
+        anomalous[unit] += np.bincount(at, image.anomalous, many)
+    return known, anomalous
+
+
+def _slopes_and_draws(
+    known: np.ndarray, anomalous: np.ndarray, draws: Draws, fpr: float, recall: float
+) -> tuple[np.ndarray, Drawn]:
+    """Return (U, 2) slopes of AP and AUROC, NaN for units without pixels, and the FPR with its draws."""
+    of_known, of_anomalous = known.sum(1), anomalous.sum(1)
+    there = of_known + of_anomalous > 0
+    slopes = np.full((len(known), 2), np.nan)
+    if min((of_known > 0).sum(), (of_anomalous > 0).sum()) < LEAST:
+        return slopes, Drawn(fpr, np.zeros(0), np.zeros(0), there, "stepped")
+    n, p, units = known.sum(0), anomalous.sum(0), np.flatnonzero(there)
+    chunks = [units[low : low + _TOGETHER] for low in range(0, len(units), _TOGETHER)]
+    left_out = np.concatenate([areas_of(p - anomalous[some], n - known[some], recall=recall) for some in chunks])
+    slopes[units] = (len(units) - 1) / len(units) * (left_out[:, :2].mean(0) - left_out[:, :2])
+    drawn = draws.weights[1 : 1 + draws.resamples].astype(float)  # sums of whole numbers are exact in any order
+    rows = [drawn[low : low + _TOGETHER] for low in range(0, len(drawn), _TOGETHER)]
+    replicates = np.concatenate([np.zeros(0), *(areas_of(some @ anomalous, some @ known, recall=recall)[:, 2] for some in rows)])
+    return slopes, Drawn(fpr, replicates, left_out[:, 2], there, "stepped")
 
 
 def average_precision_of(known: np.ndarray, anomalous: np.ndarray) -> float:
@@ -147,15 +181,3 @@ def shares_above(known: np.ndarray) -> np.ndarray:
     """
     total = known.sum()
     return np.cumsum(known[::-1])[::-1] / total if total else np.full(SIZE, np.nan)
-
-
-def _linear(value: float, slopes: np.ndarray, there: np.ndarray) -> Linear:
-    return Linear(np.array(value), np.where(there, slopes, np.nan))
-
-
-def _steepness(recalls: np.ndarray, rates: np.ndarray, recall: float) -> float:
-    """Return how much the false positive rate rises with recall around one, of both at descending thresholds."""
-    low, high = max(recall - _AROUND, 0.0), min(recall + _AROUND, 1.0)
-    ends = [int(np.flatnonzero(recalls >= of)[-1]) for of in (low, high)]
-    gap = recalls[ends[1]] - recalls[ends[0]]
-    return float((rates[ends[1]] - rates[ends[0]]) / gap) if gap > 0 else 0.0

@@ -180,8 +180,8 @@ def _judge_scores(model: ModelNumbers, folder: str, conditions: Sequence[Conditi
 def _enter(found: Judgement, key: tuple[str, str, str], numbers: ScoreNumbers, names: tuple[str, str, str]) -> None:
     ranked: Ranked = numbers.ranked
     if not ranked.undefined:
-        for name, linear in zip(names, (ranked.average_precision, ranked.auroc, ranked.fpr), strict=True):
-            found.evidence[*key, name] = Ratios(linear, None)
+        numbers_of = Ratios(ranked.average_precision, None), Ratios(ranked.auroc, None), ranked.fpr
+        found.evidence.update(((*key, name), of) for name, of in zip(names, numbers_of, strict=True))
 
 
 def cells(found: Judgement, units: Units, models: Sequence[ModelNumbers], conditions: Sequence[Condition]) -> list[CardCell]:

@@ -212,15 +212,7 @@ class ModelNumbers:
         return miou_of_cells(without(held, withheld), self._of(images), self._units.count)
 
     def _ranked(self, images: Sequence[SparseHistogram], ids: Sequence[str]) -> Ranked:
-        found = rank_images(images)
-        return Ranked(
-            found.positives,
-            found.negatives,
-            self.by_unit(found.average_precision, ids),
-            self.by_unit(found.auroc, ids),
-            self.by_unit(found.fpr, ids),
-            found.at_false,
-        )
+        return rank_images(images, self._of(ids), self._draws)
 
     def _read_codes(self, scorer: str) -> dict[tuple[str, str], bytes]:
         where = pixel_counts.counts_folder(self._root, self.name, scorer)
