@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from faultscape.metrics.intervals.units import units_of
 from faultscape.reporting.measure.coverage import ENOUGH, GROUPS, HELD, IMAGES, SIZES, held
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks-intervals.md"
@@ -38,17 +37,17 @@ def test_shares_are_those_of_the_page() -> None:
 
 @pytest.mark.parametrize("count", [*SIZES, 250, 5000])
 def test_a_share_that_more_images_do_not_mend_is_told_of_any_number(count: int) -> None:
-    assert re.search(r"\d % of its 95 % intervals, and .* of differences, hold the truth", held("sq", units_of(count)))
+    assert re.search(r"\d % of its 95 % intervals, and .* of differences, hold the truth", held("sq", count, grouped=False))
 
 
 def test_groups_are_told_what_was_measured_on_groups() -> None:
     def grouped(count: int) -> str:
-        return held("sq", units_of([str(k // 2) for k in range(2 * count)]))
+        return held("sq", count, grouped=True)
 
     assert grouped(10) == (
         "; of some 10 groups 59.1 % of its 95 % intervals, and 81.8 % of those of differences, hold the truth in simulation"
     )
     assert grouped(100) == grouped(400) == ""
-    assert held("fpr95", units_of(["a", "a", "b", "b"])) == ""
-    said = held("miou", units_of(["a", "a", "b", "b"]))
+    assert held("fpr95", 2, grouped=True) == ""
+    said = held("miou", 2, grouped=True)
     assert said == "; of some 10 groups 91.8 % of the 95 % intervals of its differences hold the truth in simulation"

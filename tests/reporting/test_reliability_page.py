@@ -10,6 +10,7 @@ import pytest
 from markupsafe import escape
 
 from faultscape.reporting.anomaly_frames import FrameCard, FramePicture, Ring
+from faultscape.reporting.measure.coverage import held
 from faultscape.reporting.reliability import views
 from faultscape.reporting.reliability.document import CORRUPTED, Card
 from faultscape.reporting.reliability.page import Facts, card_page
@@ -157,6 +158,18 @@ def test_what_a_submission_could_see_and_what_became_of_its_claims_is_said() -> 
             "<b>AP 0.9000 (measured 0.4000) and FPR95 0.1000 (measured 0.4000) on blended: more than .01 apart</b>",
         ),
     ]
+
+
+def test_definitions_say_where_intervals_hold_less_often_than_they_say_by_the_fewest_images() -> None:
+    what = card()
+    said = {metric.name: metric.says for metric in views.definitions(what)["metrics"]}
+    fewest = min(c["images"] for c in what["cells"] if c["metric"] == "fpr95" and c.get("low") is not None)
+    assert said["fpr95"].endswith(held("fpr95", fewest, grouped=False))
+    assert "% of its 95 % intervals" in said["fpr95"]
+    assert "hold the truth" not in said["miou"]
+    for cell in what["cells"]:
+        cell["low"] = cell["high"] = None
+    assert not any("hold the truth" in metric.says for metric in views.definitions(what)["metrics"])
 
 
 def test_without_gaps_and_notes_nothing_is_said_to_be_missing() -> None:

@@ -72,7 +72,7 @@ def reliability(
     worst
         Pictures of the best and the worst frames of each model and set with anomalies; their model runs on them once more. 0 for none.
     resamples
-        Draws for the intervals of calibration errors; 0 for none.
+        Draws for the intervals of FPR95 and calibration errors; 0 for none.
     seed
         Of the draws, and of the order in which a submission sees images.
     engine

@@ -8,8 +8,6 @@ Source: benchmarks/interval_coverage.py.
 
 from __future__ import annotations
 
-from faultscape.metrics.intervals.units import Units
-
 IMAGES, GROUPS = "images", "groups"
 SIZES = (10, 30, 100)
 HELD = {  # own, of differences
@@ -27,19 +25,18 @@ HELD = {  # own, of differences
 ENOUGH = 0.92
 
 
-def held(metric: str, units: Units) -> str:
-    """Return what to add to a metric's definition where, of about so many units, less than .92 of its intervals, or of those of its differences, held the truth; else nothing.
+def held(metric: str, count: int, *, grouped: bool) -> str:
+    """Return what to add to a metric's definition where, of about so many images (or groups of them), less than .92 of its intervals, or of those of its differences, held the truth; else nothing.
 
     Of more units than were tried the share of the most that were is said.
 
-    >>> from faultscape.metrics.intervals.units import units_of
-    >>> held("rom", units_of(12)), held("miou", units_of(12))
+    >>> held("rom", 12, grouped=False), held("miou", 12, grouped=False)
     ('; of some 10 images 91 % of its 95 % intervals hold the truth in simulation', '')
-    >>> held("sq", units_of(500))
+    >>> held("sq", 500, grouped=False)
     '; of 100 images, the most that were tried, 45 % of its 95 % intervals, and 76.6 % of those of differences, hold the truth in simulation'
     """
-    of = GROUPS if units.grouped else IMAGES
-    near = min(range(len(SIZES)), key=lambda k: abs(SIZES[k] - units.count) / SIZES[k])
+    of = GROUPS if grouped else IMAGES
+    near = min(range(len(SIZES)), key=lambda k: abs(SIZES[k] - count) / SIZES[k])
     own, gap = (shares[near] for shares in HELD.get((metric, of), ((1.0,) * 3, (1.0,) * 3)))
     if min(own, gap) >= ENOUGH:
         return ""
@@ -50,6 +47,6 @@ def held(metric: str, units: Units) -> str:
             if low
             else f"{100 * gap:.3g} % of the 95 % intervals of its differences"
         )
-    most = units.count >= 2 * SIZES[-1]
-    count = f"{SIZES[near]} {of}, the most that were tried," if most else f"some {SIZES[near]} {of}"
-    return f"; of {count} {low} hold the truth in simulation"
+    most = count >= 2 * SIZES[-1]
+    many = f"{SIZES[near]} {of}, the most that were tried," if most else f"some {SIZES[near]} {of}"
+    return f"; of {many} {low} hold the truth in simulation"

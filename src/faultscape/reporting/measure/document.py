@@ -130,7 +130,7 @@ def models(
                 "undefined": found.undefined,
                 "undefined_of": undefined_of(found),
                 "better": known[metric].better,
-                "definition": f"{known[metric].text(definitions)}; {found.aggregate}{'' if math.isnan(low) or units is None else held(metric, units)}",
+                "definition": f"{known[metric].text(definitions)}; {found.aggregate}{'' if math.isnan(low) or units is None else held(metric, units.count, grouped=units.grouped)}",
             }
             if metric not in built_in:  # one's own: the page knows it by what stands here
                 entry["title"], entry["says"], entry["group"] = known[metric].title, known[metric].says, known[metric].group

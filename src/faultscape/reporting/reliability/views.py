@@ -7,13 +7,14 @@ is empty.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import mean
 from typing import Any
 
 from faultscape.metrics.scorers import SCORERS, SUBMITTED
 from faultscape.reporting import figures
 from faultscape.reporting.figures import Axis
+from faultscape.reporting.measure.coverage import held
 from faultscape.reporting.measure.figures import Dot, from_zero
 from faultscape.reporting.reliability.document import CORRUPTED, RANDOM, TITLES, Card, CardCell, CardCondition, CardObjects
 from faultscape.reporting.reliability.figures import Line, Point
@@ -25,6 +26,11 @@ _UNBOUNDED = ("corruption_error", "relative_drop")
 _CHANCE = {"fpr95": 0.95, "auroc": 0.5}
 MANY_ROWS = 240  # of differences below the fold
 OF_ERRORS = ("error_auroc", "error_ap", "error_fpr95")
+_MEASURED = {
+    "error_ap": "misclassification_ap",
+    "error_auroc": "calibration_auroc",
+    "error_fpr95": "misclassification_fpr95",
+}  # as `measure` calls them
 OF_ANOMALIES = ("average_precision", "fpr95", "auroc", "component_f1")
 
 
@@ -353,11 +359,18 @@ def times(card: Card, index: CardIndex) -> dict[str, Any] | None:
 
 
 def definitions(card: Card) -> dict[str, Any]:
-    """Return the metrics and scorers that the card has numbers of, as the catalogues define them."""
-    there = {cell["metric"] for cell in card["cells"]}
+    """Return the metrics and scorers that the card has numbers of, as the catalogues define them, and how often intervals held the truth where that is less often than they say."""
+    units = card.get("units") or {}
+    grouped, fewest = units.get("drawn") == "groups", dict[str, int]()
+    for cell in card["cells"]:
+        count = int(units.get("count", 0)) if grouped else cell.get("images", 0)  # type: ignore[arg-type]
+        if cell.get("low") is not None:
+            fewest[cell["metric"]] = min(count, fewest.get(cell["metric"], count))
+    known = {cell["metric"] for cell in card["cells"]}
     words = list(dict.fromkeys(word for one in card["models"] for word in one.get("scorers", [])))
+    often = {name: held(_MEASURED.get(name, name), count, grouped=grouped) for name, count in fewest.items()}
     return {
-        "metrics": [metric for name, metric in TITLES.items() if name in there],
+        "metrics": [replace(metric, says=metric.says + often.get(name, "")) for name, metric in TITLES.items() if name in known],
         "scorers": [scorer for scorer in (*SCORERS, SUBMITTED) if scorer.name in words],
         "own": [word for word in words if word not in {scorer.name for scorer in (*SCORERS, SUBMITTED)}],
     }
