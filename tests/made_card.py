@@ -72,7 +72,7 @@ def card(
         "study": HOSTILE, "truth": "labels", "reference": names[0],
         "models": [{"name": name, "kind": "onnx", "members": [], "flags": [], "scorers": list(SCORERS)} for name in names],
         "conditions": conditions, "cells": cells, "objects": objects, "paired": paired,
-        "gaps": [{"model": names[0], "scorer": "energy", "conditions": ["fog-1", HOSTILE], "why": "energy was not counted", "line": f"faultscape predict STUDY '{HOSTILE}' --measure"}],
+        "gaps": [{"model": names[0], "scorers": ["energy"], "conditions": ["fog-1", HOSTILE], "why": "energy was not counted", "line": f"faultscape predict STUDY '{HOSTILE}' --measure"}],
         "ranking": {"order": names, "models": models, "agreement": {"clean": 1.0, "corrupted": 0.5} if models > 2 else {}} if corruptions and models > 1 else {},
         "times": [{"model": name, "device": "made device", "frames": 24, "batch": 8, "model_ms": [1.0, 2.0, 3.0], "scored_ms": [2.0, 3.0, 4.0], "whole_ms": [4.0, 5.0, 6.0]} for name in names],
         "guards": [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import faultscape as fs
 import made
+from faultscape import cli
 from faultscape.errors import ModelError, OptionError, StudyError
 from faultscape.maps import runs
 from faultscape.metrics.overlaps.components import component_counts, component_metrics
@@ -214,14 +216,15 @@ def test_what_is_lacking_is_said_with_the_line_that_fills_it(corpus: made.Corpus
     fs.predict(study, {"net": nets(corpus)["net"]}, scorer=["msp"], measure=True, engine="local")
     fs.stress.corrupt(study, corruption=["fog"], severities="1", engine="local")
     said = fs.reliability(study, engine="local")
-    line = f"faultscape predict {study} net={nets(corpus)['net']} --measure"
-    assert {"model": "net", "scorer": "", "conditions": ["fog-1"], "why": "maps were not counted", "line": line} in said.document[
-        "gaps"
-    ]
-    assert f"empty: net on fog-1: msp was not counted; `{line.removesuffix('--measure')}--scorer msp --measure` fills it" in repr(
-        said
-    )
+    line = f"faultscape predict {study} net={nets(corpus)['net']} --scorer msp --measure"
+    gap = {"model": "net", "scorers": ["", "msp"], "conditions": ["fog-1"], "why": "maps and msp were not counted", "line": line}
+    assert said.document["gaps"] == [gap]
+    assert f"empty: net on fog-1: maps and msp were not counted; `{line}` fills it" in repr(said)
     assert find_cell(said.document, "net", "fog-1", "miou") is None
+    assert cli.main([*shlex.split(line)[1:], "--engine", "local"]) == 0
+    filled = fs.reliability(study, engine="local").document
+    assert filled["gaps"] == []
+    assert find_cell(filled, "net", "fog-1", "error_auroc", "msp") is not None
 
 
 def test_the_tables_are_written_in_three_forms(counted: str, tmp_path: Path) -> None:

@@ -84,10 +84,10 @@ class CardDifference(TypedDict, total=False):
 
 
 class CardGap(TypedDict):
-    """What is lacking of a model: of which conditions, and the line that makes it ('' where none helps)."""
+    """What is lacking of a model: of which scorers ('' are its maps) and conditions, and the line that makes it ('' where none helps)."""
 
     model: str
-    scorer: str
+    scorers: list[str]
     conditions: list[str]
     why: str
     line: str

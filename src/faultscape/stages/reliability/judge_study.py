@@ -20,6 +20,7 @@ from faultscape.prediction.sources import ensembles
 from faultscape.reporting.reliability.document import TRAINED_WITH_OOD, Card, CardCondition, CardGap, CardModel
 from faultscape.reporting.reliability.leaderboard import leaderboard_page
 from faultscape.reporting.reliability.page import Facts, card_page
+from faultscape.reporting.reliability.questions import listed
 from faultscape.reporting.reliability.tables import write_tables
 from faultscape.reporting.reliability.words import claims_text
 from faultscape.stages import evidence
@@ -47,7 +48,6 @@ from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import existing, make_folder, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import Settings, read_settings
-from faultscape.study.tables.corpus import part_name
 from faultscape.study.tables.logs import log
 from faultscape.study.tables.pixel_counts import MAPS
 from faultscape.study.tables.timings import frame_times
@@ -220,21 +220,21 @@ def _gaps(
     made = (word for counts in counted.values() for word in counts.scorers.values() if word != SUBMITTED.name)
     everywhere = list(dict.fromkeys(made))
     for name, counts in counted.items():
-        kinds = {MAPS: "", **counts.scorers}
-        for kind, word in kinds.items():
-            late = {part_name(number) for number in counts.lacking[kind]}
-            lost = [c.name for c in conditions if any(part_name(images[id_].shard) in late for id_ in c.images)]
-            if lost:
-                why = "maps were not counted" if kind == MAPS else f"{word} was not counted"
-                line = line_that_counts(called, settings, name, word)
-                out.append({"model": name, "scorer": word, "conditions": lost, "why": why, "line": line})
+        lost = {word: set(counts.lacking[kind]) for kind, word in {MAPS: "", **counts.scorers}.items()}
+        shards_of = {c.name: {images[id_].shard for id_ in c.images} for c in conditions}
+        words = [word for word, shards in lost.items() if any(shards & of for of in shards_of.values())]
+        if words:
+            late = set[int]().union(*lost.values())
+            why = f"{listed([word or 'maps' for word in words])} {'was' if len(words) == 1 and words[0] else 'were'} not counted"
+            where = [condition for condition, of in shards_of.items() if of & late]
+            out.append({"model": name, "scorers": words, "conditions": where, "why": why, "line": line_that_counts(called, settings, name, *words)})  # fmt: skip
         absent = [word for word in everywhere if word not in counts.scorers.values()]
         able = [word for word in absent if scorer_named(word).needs in ("nothing", "probabilities")]
         if able and catalogue.kind_named(settings.models[name].kind).sees_images:
-            why = f"{', '.join(able)}: not counted, as of other models"
+            why = f"{listed(able)} {'was' if len(able) == 1 else 'were'} not counted, as of other models"
             line = line_that_counts(called, settings, name, *able)
-            out.append({"model": name, "scorer": able[0], "conditions": [], "why": why, "line": line})
+            out.append({"model": name, "scorers": able, "conditions": [], "why": why, "line": line})
         if absent and settings.models[name].kind in ("folder", "program", "own", "table"):
             why = "it gives label maps and no logits, of which scorers are made"
-            out.append({"model": name, "scorer": "", "conditions": [], "why": why, "line": ""})
+            out.append({"model": name, "scorers": [], "conditions": [], "why": why, "line": ""})
     return out
