@@ -216,3 +216,13 @@ def test_a_claim_with_a_typo_is_refused_before_the_program_runs(study: Study) ->
     with refused(OptionError, "--claims holdot: is no set with anomalies; the card has holdout. Did you mean 'holdout'?"):
         fs.reliability(study[0], submission=fs.Submission("exec:never-run", claims=["holdot:0.5:0.5"]), **QUICK)
     assert (Path(study[0]) / "study.toml").read_text() == before
+
+
+def test_a_scorer_that_gives_all_pixels_one_value_is_named(study: Study) -> None:
+    fs.stress.holdout(study[0], classes=["car"])
+    nets = {"flat": network(study, WEIGHTS * 0, "flat"), "net": network(study)}
+    fs.predict(study[0], nets, scorer=["msp"], engine="local")
+    card = judged(study[0])
+    assert "flat: msp gives all pixels of main, holdout one value, so that it tells none apart" in card["notes"]
+    assert not any(note.startswith("net:") for note in card["notes"])
+    assert number(card, "flat", "main", "error_auroc", "msp") == 0.5

@@ -26,10 +26,11 @@ _TOGETHER = 64  # units or draws at once
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """What scores of a data set amount to: pixels of either kind, the numbers, AP and AUROC with their slopes by unit, and the threshold (place) of 5 % false positives."""
+    """What scores of a data set amount to: pixels of either kind, how many different scores they have, the numbers, AP and AUROC with their slopes by unit, and the threshold (place) of 5 % false positives."""
 
     positives: int
     negatives: int
+    values: int
     average_precision: Linear
     auroc: Linear
     fpr: Drawn
@@ -69,10 +70,10 @@ def rank_images(
         n[image.places] += image.known
         p[image.places] += image.anomalous
     negatives, positives = float(n.sum()), float(p.sum())
-    nothing = np.zeros(0)
+    nothing, values = np.zeros(0), int(np.count_nonzero(n + p))
     if not negatives or not positives:
         nowhere = Linear(np.array(np.nan), nothing)
-        return Ranked(int(positives), int(negatives), nowhere, nowhere, Drawn(np.nan, nothing, nothing, nothing), SIZE)
+        return Ranked(int(positives), int(negatives), values, nowhere, nowhere, Drawn(np.nan, nothing, nothing, nothing), SIZE)
     ((ap, auroc, fpr),) = areas_of(p[None, ::-1], n[None, ::-1], recall=recall).tolist()
     slopes, drawn = np.zeros((0, 2)), Drawn(fpr, nothing, nothing, nothing, "stepped")
     if draws is not None:
@@ -80,7 +81,7 @@ def rank_images(
         slopes, drawn = _slopes_and_draws(known, anomalous, draws, fpr, recall)
     allowed = np.flatnonzero(np.cumsum(n[::-1])[::-1] <= false * negatives)
     return Ranked(
-        int(positives), int(negatives), Linear(np.array(ap), slopes[:, 0]), Linear(np.array(auroc), slopes[:, 1]), drawn,
+        int(positives), int(negatives), values, Linear(np.array(ap), slopes[:, 0]), Linear(np.array(auroc), slopes[:, 1]), drawn,
         int(allowed[0]) if len(allowed) else SIZE,
     )  # fmt: skip
 

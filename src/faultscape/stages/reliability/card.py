@@ -32,18 +32,19 @@ _WITH_LABELS = ("clean", "corrupted", "foggy", "natural", "anomaly")
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """All that was found: evidence by (model, scorer, condition, metric), images behind each, and of scorers what becomes of objects and of the thresholds."""
+    """All that was found: evidence by (model, scorer, condition, metric), images behind each, of scorers what becomes of objects and of the thresholds, and where a scorer gives all pixels one value."""
 
     evidence: dict[EvidenceKey, Evidence]
     images: dict[tuple[str, str, str], tuple[str, ...]]
     scores: dict[tuple[str, str, str], ScoreNumbers]
+    constant: dict[tuple[str, str], list[str]]
 
 
 def judge(
     models: Sequence[ModelNumbers], conditions: Sequence[Condition], withheld: Mapping[str, np.ndarray], reference: str
 ) -> Judgement:
     """Return the numbers of all models under all conditions; ``withheld`` {holdout: (C,)} are the classes that it withholds."""
-    found = Judgement({}, {}, {})
+    found = Judgement({}, {}, {}, {})
     for model in models:
         _judge_maps(model, conditions, withheld, found)
         for scorer in model.scorers:
@@ -179,6 +180,8 @@ def _judge_scores(model: ModelNumbers, folder: str, conditions: Sequence[Conditi
 
 def _enter(found: Judgement, key: tuple[str, str, str], numbers: ScoreNumbers, names: tuple[str, str, str]) -> None:
     ranked: Ranked = numbers.ranked
+    if ranked.values == 1:
+        found.constant.setdefault(key[:2], []).append(key[2])
     if not ranked.undefined:
         numbers_of = Ratios(ranked.average_precision, None), Ratios(ranked.auroc, None), ranked.fpr
         found.evidence.update(((*key, name), of) for name, of in zip(names, numbers_of, strict=True))

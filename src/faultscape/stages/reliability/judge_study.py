@@ -138,7 +138,7 @@ def _document(
             if times.name in names
         ],
         "units": {"drawn": "groups" if units.grouped else "images", "count": units.count},
-        "notes": [*notes, *of_preset, *of_finders, *_undeclared(settings, names)],
+        "notes": [*notes, *of_preset, *of_finders, *_constant(found), *_undeclared(settings, names)],
         "provenance": {
             "faultscape": version("faultscape"), "truth": study.truth, "inputs": made_from_now(Snapshot(study.root), study.truth),
             "arguments": {
@@ -195,6 +195,14 @@ def _model(
             "open": about.options.get("open", []), "claims": compared,
         }  # fmt: skip
     return model
+
+
+def _constant(found: cards.Judgement) -> list[str]:
+    """Return what to say of scorers that give all pixels of a condition one value."""
+    return [
+        f"{model}: {scorer} gives all pixels of {', '.join(where[:4])}{', ...' if len(where) > 4 else ''} one value, so that it tells none apart"
+        for (model, scorer), where in found.constant.items()
+    ]
 
 
 def _undeclared(settings: Settings, names: Sequence[str]) -> list[str]:
