@@ -165,7 +165,7 @@ def areas_of(own: np.ndarray, other: np.ndarray, *, fpr_rule: FprRule = "first",
     """Return (B, 3) average precision, AUROC and FPR of positives and negatives (B, K) at descending scores; a place is a group of ties.
 
     >>> areas_of(np.array([[1, 1, 0]]), np.array([[0, 1, 2]])).round(4).tolist()
-    [[0.8333, 0.8333, 0.3333]]
+    [[0.8333, 0.9167, 0.3333]]
     """
     if not own.shape[1]:  # every pixel is void
         return np.full((len(own), 3), np.nan)
