@@ -222,13 +222,21 @@ def test_a_verdict_names_those_between_whom_it_is_not_decided_and_those_behind()
     )
 
 
-def test_models_of_other_scorers_are_not_compared() -> None:
-    what = card(2)
-    what["models"][1]["scorers"] = ["energy"]
-    index = CardIndex(what)
-    asked = {question.title: question for question in questions(what)}
-    assert index.stand(asked["Finding anomalies in blended"]).gaps == {}
-    assert index.stand(asked["mIoU, clean"]).best == "unet"
+def test_models_of_other_scorers_are_compared_by_those_of_their_own_rows_and_unbeaten_only_if_they_are() -> None:
+    what = card(3)
+    what["models"][2]["scorers"] = ["energy"]
+    own = [c for c in what["cells"] if (c["model"], c["scorer"]) == ("model 2", "msp")]
+    what["cells"] += [c | {"scorer": "energy"} for c in own]
+    asked = {question.title: question for question in questions(what)}["Finding anomalies in blended"]
+    standing = CardIndex(what).stand(asked)
+    assert (standing.unbeaten, standing.apart, standing.behind) == (["unet"], ["model 2"], [HOSTILE])
+    assert not standing.best
+    assert verdict(standing).endswith(f"Conclusively behind: {HOSTILE}. Not compared with it: model 2.")
+    for row in [row for row in what["paired"] if row["second"] == "model 2" and row.get("scorer") == "msp"]:
+        what["paired"].append(row | {"second_scorer": "energy"})
+    standing = CardIndex(what).stand(asked)
+    assert (standing.best, standing.behind) == ("unet", [HOSTILE, "model 2"])
+    assert standing.gaps["model 2", "unet"][0] == -standing.gaps["unet", "model 2"][0]
 
 
 def test_low_is_better_turns_the_sign_of_a_difference() -> None:

@@ -70,11 +70,12 @@ class CardCell(TypedDict, total=False):
 
 
 class CardDifference(TypedDict, total=False):
-    """The difference of two rows, first minus second, in one number, over the images that both have."""
+    """The difference of two rows, first minus second, in one number, over the images that both have; ``second_scorer`` where the second model's scorer is another."""
 
     metric: str
     condition: str
     scorer: str
+    second_scorer: str
     first: str
     second: str
     difference: float | None

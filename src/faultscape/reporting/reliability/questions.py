@@ -1,7 +1,7 @@
 """The questions that a card answers, who leads each, and what may be said of that: a model is ahead of another where the paired interval of their difference leaves out 0, never by two numbers alone.
 
-Conventions: differences are turned so that above 0 the first model is better. Of scores each model is asked by its own row's scorer (`tables.main_scorer`), and two models are compared where that is the
-same. Means over corruptions are compared where both models were judged under the same corrupted conditions. *Unbeaten* are the models that no other is ahead of; the *best* is ahead of every other.
+Conventions: differences are turned so that above 0 the first model is better. Of scores each model is asked by its own row's scorer (`tables.main_scorer`), whichever that is.
+Means over corruptions are compared where both models were judged under the same corrupted conditions. *Unbeaten* are the models that no other is ahead of, of those that were compared with the leader; the *best* is ahead of every other.
 """
 
 from __future__ import annotations
@@ -58,8 +58,20 @@ class Standing:
 
     @property
     def unbeaten(self) -> list[str]:
-        """The models that no other is ahead of."""
-        return [name for name in self.cells if not any(self.ahead(other, name) for other in self.cells)]
+        """The models that no other is ahead of, the leader and those that were compared with it."""
+        return [name for name in self.cells if name not in self.behind and name not in self.apart]
+
+    @property
+    def behind(self) -> list[str]:
+        """The models that some other is ahead of."""
+        return [name for name in self.cells if any(self.ahead(other, name) for other in self.cells)]
+
+    @property
+    def apart(self) -> list[str]:
+        """The models that nobody is ahead of and whose difference to the leader has no interval, so that nothing is said of them."""
+        leader, behind = self.leader, self.behind
+        there = [n for n in self.cells if n != leader and n not in behind]
+        return [n for n in there if self.gaps.get((leader, n), (0.0, None, None))[1] is None]
 
     @property
     def best(self) -> str:
@@ -74,14 +86,14 @@ class CardIndex:
         self.card, self.models = card, [one["name"] for one in card["models"]]
         self._scorers = {name: main_scorer(card, name) for name in self.models}
         self._cells = {(c["model"], c["condition"], c["metric"], c.get("scorer", "")): c for c in card["cells"]}
-        self._gaps: dict[tuple[str, str, str, str, str], Gap] = {}
+        self._gaps: dict[tuple[str, str, str, str, str, str], Gap] = {}
         for row in card.get("paired", []):
             difference, low, high = row["difference"], row.get("low"), row.get("high")
             if difference is not None:
-                about = row["metric"], row["condition"], row.get("scorer", "")
-                self._gaps[*about, row["first"], row["second"]] = difference, low, high
-                ends = (None if high is None else -high), (None if low is None else -low)
-                self._gaps[*about, row["second"], row["first"]] = -difference, *ends
+                about, scorer = (row["metric"], row["condition"]), row.get("scorer", "")
+                first, second = (row["first"], scorer), (row["second"], row.get("second_scorer", scorer))
+                self._gaps[*about, *first, *second] = difference, low, high
+                self._gaps[*about, *second, *first] = -difference, _minus(high), _minus(low)
 
     def scorer(self, model: str) -> str:
         """Return the scorer of a model's own row."""
@@ -101,10 +113,10 @@ class CardIndex:
         under = {name: self._corrupted(name, question) for name in cells} if question.condition == CORRUPTED else {}
         for one in cells:
             for other in cells:
-                scorers = {self.scorer(one), self.scorer(other)} if question.scored else {""}
-                if one == other or len(scorers) > 1 or (under and under[one] != under[other]):
+                if one == other or (under and under[one] != under[other]):
                     continue
-                gap = self._gaps.get((question.metric, question.condition, next(iter(scorers)), one, other))
+                first, second = ((name, self.scorer(name) if question.scored else "") for name in (one, other))
+                gap = self._gaps.get((question.metric, question.condition, *first, *second))
                 if gap is not None:
                     low, high = gap[1], gap[2]
                     gaps[one, other] = gap if sign > 0 else (-gap[0], _minus(high), _minus(low))
@@ -167,10 +179,11 @@ def verdict(standing: Standing) -> str:
         return f"{best} is conclusively best, {text(best)}. Next is {second}, {text(second)}."
     if not standing.decided:
         return f"Not decided: no two models have a paired interval. Best number: {leader} {text(leader)}."
-    unbeaten = standing.unbeaten
-    behind = [name for name in cells if name not in unbeaten]
-    said = [f"Not decided between {_named(unbeaten, len(cells))}.", f"Best number: {leader} {text(leader)}."]
-    return " ".join([*said, *([f"Conclusively behind: {_named(behind, len(cells))}."] if behind else [])])
+    unbeaten, behind, apart = standing.unbeaten, standing.behind, standing.apart
+    said = [f"Not decided between {_named(unbeaten, len(cells))}."] if len(unbeaten) > 1 else []
+    said.append(f"Best number: {leader} {text(leader)}.")
+    said += [f"Conclusively behind: {_named(behind, len(cells))}."] if behind else []
+    return " ".join([*said, *([f"Not compared with it: {_named(apart, len(cells))}."] if apart else [])])
 
 
 def above_chance(index: CardIndex, condition: str, share: float | None) -> list[str] | None:

@@ -90,8 +90,7 @@ def front(card: Card, index: CardIndex) -> dict[str, Any] | None:
 def _column(index: CardIndex, column: Column) -> dict[str, Any]:
     standing = index.stand(Question(column.title, column.condition, column.metric, "", ""))
     unbeaten = standing.unbeaten if standing.cells else []
-    beaten = len(unbeaten) < len(standing.cells)
-    standings = {name: "best" if name == standing.best else "unbeaten" for name in unbeaten} if beaten else {}
+    standings = {name: "best" if name == standing.best else "unbeaten" for name in unbeaten} if standing.behind else {}
     return {"title": column.title, "better": column.better, "says": TITLES[column.metric].says, "standings": standings}
 
 

@@ -61,7 +61,7 @@ def judge(
             found.evidence[model.name, "", CORRUPTED, "relative_drop"] = relative_drop(clean, mean)
         if of_corruptions.get(reference):
             other = next(one for one in models if one.name == reference)
-            both, _ = _both_corrupted(found, (model, other), conditions, "miou", "", withheld)
+            both, _ = _both_corrupted(found, (model, other), conditions, "miou", ("", ""), withheld)
             error = corruption_error(*both)
             if not math.isnan(error.value):
                 found.evidence[model.name, "", CORRUPTED, "corruption_error"] = error
@@ -105,17 +105,18 @@ def _both_corrupted(
     models: tuple[ModelNumbers, ModelNumbers],
     conditions: Sequence[Condition],
     metric: str,
-    scorer: str,
+    scorers: tuple[str, str],
     withheld: Mapping[str, np.ndarray],
 ) -> tuple[tuple[Corrupted, Corrupted], set[str]]:
     """Return a number of two models by corruption and severity, over the conditions and images that both have, and these images."""
     out, seen = (Corrupted(), Corrupted()), set[str]()
     for condition in _corrupted(conditions):
-        evidence = [found.evidence.get((model.name, scorer, condition.name, metric)) for model in models]
+        asked = list(zip(models, scorers, strict=True))
+        evidence = [found.evidence.get((model.name, scorer, condition.name, metric)) for model, scorer in asked]
         if not all(isinstance(one, Ratios) and not math.isnan(one.value) for one in evidence):
             continue
-        common, equal = _common(found, models, condition, metric, scorer)
-        held = evidence if equal else [_over(model, condition, metric, scorer, common, withheld) for model in models]
+        common, equal = _common(found, models, condition, metric, scorers)
+        held = evidence if equal else [_over(model, condition, metric, scorer, common, withheld) for model, scorer in asked]
         if all(isinstance(one, Ratios) and not math.isnan(one.value) for one in held):
             for mine, one in zip(out, held, strict=True):
                 assert isinstance(one, Ratios)
@@ -125,15 +126,15 @@ def _both_corrupted(
 
 
 def _common(
-    found: Judgement, models: tuple[ModelNumbers, ModelNumbers], condition: Condition, metric: str, scorer: str
+    found: Judgement, models: tuple[ModelNumbers, ModelNumbers], condition: Condition, metric: str, scorers: tuple[str, str]
 ) -> tuple[tuple[str, ...], bool]:
     """Return the images of a condition that both models have a number of, and whether these are all that either has."""
-    mine, theirs = (_behind(found, model, condition, metric, scorer) for model in models)
+    mine, theirs = (_behind(found, *of, condition, metric) for of in zip(models, scorers, strict=True))
     others = set(theirs)
     return (mine, True) if mine == theirs else (tuple(id_ for id_ in mine if id_ in others), False)
 
 
-def _behind(found: Judgement, model: ModelNumbers, condition: Condition, metric: str, scorer: str) -> tuple[str, ...]:
+def _behind(found: Judgement, model: ModelNumbers, scorer: str, condition: Condition, metric: str) -> tuple[str, ...]:
     """Return the images behind a number of a model."""
     return (
         model.compared(condition.images)
@@ -194,7 +195,7 @@ def cells(found: Judgement, units: Units, models: Sequence[ModelNumbers], condit
     for (model, scorer, condition, metric), evidence in found.evidence.items():
         low, high = interval_of(evidence, units)
         about = _corrupted(conditions) if condition == CORRUPTED else [named[condition]]
-        images = {id_ for one in about for id_ in _behind(found, numbers[model], one, metric, scorer)}
+        images = {id_ for one in about for id_ in _behind(found, numbers[model], scorer, one, metric)}
         out.append(
             {"model": model, "scorer": scorer, "condition": condition, "metric": metric, "value": number(evidence.value), "low": low, "high": high, "images": len(images)}
         )  # fmt: skip
@@ -232,29 +233,28 @@ def differences(
     conditions: Sequence[Condition],
     withheld: Mapping[str, np.ndarray],
 ) -> list[CardDifference]:
-    """Return the differences of every two models: of maps in mIoU and what is made of it, of every scorer that both have in AP, AUROC and the calibration AUROC."""
+    """Return the differences of every two models: of maps in mIoU and what is made of it, of every scorer that both have, and of those of their own rows, in AP, AUROC and the calibration AUROC."""
     out: list[CardDifference] = []
     by_name = {model.name: model for model in models}
     for first, second in combinations(by_name, 2):
-        for condition, metric, scorer in _asked(found, first, second):
-            pair = (by_name[first], by_name[second])
+        pair = (by_name[first], by_name[second])
+        for condition, metric, scorers in _asked(found, pair):
             if condition == CORRUPTED:
-                one, other, common = _means(found, pair, conditions, metric, scorer, withheld)
+                one, other, common = _means(found, pair, conditions, metric, scorers, withheld)
             else:
                 about = next(c for c in conditions if c.name == condition)
-                common, equal = _common(found, pair, about, metric, scorer)
+                common, equal = _common(found, pair, about, metric, scorers)
                 one, other = (
                     found.evidence[model.name, scorer, condition, metric] if equal
                     else _over(model, about, metric, scorer, common, withheld) if common else None
-                    for model in pair
+                    for model, scorer in zip(pair, scorers, strict=True)
                 )  # fmt: skip
             gap = one.common(other) if isinstance(one, Ratios) and isinstance(other, Ratios) else None
             if gap is None or math.isnan(gap.value):
                 continue
             low, high = interval_of(gap, units)
-            out.append(
-                {"metric": metric, "condition": condition, "scorer": scorer, "first": first, "second": second, "difference": number(gap.value), "low": low, "high": high, "images": len(common)}
-            )  # fmt: skip
+            row: CardDifference = {"metric": metric, "condition": condition, "scorer": scorers[0], "first": first, "second": second, "difference": number(gap.value), "low": low, "high": high, "images": len(common)}  # fmt: skip
+            out.append(row | {"second_scorer": scorers[1]} if scorers[1] != scorers[0] else row)
     return out
 
 
@@ -263,18 +263,18 @@ def _means(
     pair: tuple[ModelNumbers, ModelNumbers],
     conditions: Sequence[Condition],
     metric: str,
-    scorer: str,
+    scorers: tuple[str, str],
     withheld: Mapping[str, np.ndarray],
 ) -> tuple[Ratios | None, Ratios | None, Collection[str]]:
     """Return the means over corruptions of two models, or what they lose, over the conditions and images that both have, and these images."""
-    both, common = _both_corrupted(found, pair, conditions, "miou" if metric == "relative_drop" else metric, scorer, withheld)
+    both, common = _both_corrupted(found, pair, conditions, "miou" if metric == "relative_drop" else metric, scorers, withheld)
     if not both[0]:
         return None, None, ()
     one, other = (mean_corrupted(held) for held in both)
     if metric != "relative_drop":
         return one, other, common
     about = next(c for c in conditions if c.kind == "clean")
-    ids, equal = _common(found, pair, about, "miou", "")
+    ids, equal = _common(found, pair, about, "miou", ("", ""))
     clean = [
         found.evidence.get((model.name, "", about.name, "miou")) if equal else _over(model, about, "miou", "", ids, withheld)
         for model in pair
@@ -286,11 +286,16 @@ def _means(
     return drops[0], drops[1], common
 
 
-def _asked(found: Judgement, first: str, second: str) -> Iterator[tuple[str, str, str]]:
+def _asked(found: Judgement, pair: tuple[ModelNumbers, ModelNumbers]) -> Iterator[tuple[str, str, tuple[str, str]]]:
+    """Yield (condition, metric, scorers of the two) of what two models are compared in: the same scorer, and that of each one's own row where it is another."""
     compared = ("miou", "relative_drop", "consistency", "error_auroc", "average_precision", "auroc")
+    first, second = pair
+    own = first.own_scorer[1], second.own_scorer[1]
     for model, scorer, condition, metric in found.evidence:
-        if model == first and metric in compared and (second, scorer, condition, metric) in found.evidence:
-            yield condition, metric, scorer
+        if model == first.name and metric in compared:
+            for other in dict.fromkeys((scorer, own[1] if scorer and scorer == own[0] else scorer)):
+                if (second.name, other, condition, metric) in found.evidence:
+                    yield condition, metric, (scorer, other)
 
 
 def _over(
