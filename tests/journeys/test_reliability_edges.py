@@ -226,3 +226,79 @@ def test_a_scorer_that_gives_all_pixels_one_value_is_named(study: Study) -> None
     assert "flat: msp gives all pixels of main, holdout one value, so that it tells none apart" in card["notes"]
     assert not any(note.startswith("net:") for note in card["notes"])
     assert number(card, "flat", "main", "error_auroc", "msp") == 0.5
+
+
+def test_models_without_a_common_scorer_are_compared_by_those_of_their_own_rows(study: Study) -> None:
+    fs.stress.holdout(study[0], classes=["car"])
+    fs.stress.corrupt(study[0], corruption=["contrast"], severities="5", engine="local")
+    fs.predict(study[0], {"one": network(study)}, scorer=["msp", "entropy"], engine="local")
+    fs.predict(study[0], {"other": network(study, WEIGHTS[::-1].copy(), "other")}, scorer=["energy"], engine="local")
+    card = judged(study[0])
+    rows = [row for row in card["paired"] if row["scorer"]]
+    assert {(row["scorer"], row["second_scorer"]) for row in rows} == {("msp", "energy")}
+    assert {(row["condition"], row["metric"]) for row in rows} >= {
+        ("main", "error_auroc"),
+        ("holdout", "auroc"),
+        (CORRUPTED, "error_auroc"),
+    }
+    for row in rows:
+        one, other = (
+            number(card, *of, row["condition"], row["metric"], word) for of, word in ((["one"], "msp"), (["other"], "energy"))
+        )
+        assert row["difference"] == pytest.approx(one - other, abs=1e-9)  # type: ignore[operator]
+
+
+def test_what_is_lost_under_corruption_is_of_images_that_have_every_form_and_missing_ones_are_named(
+    study: Study, tmp_path: Path
+) -> None:
+    fs.stress.corrupt(study[0], corruption=["contrast"], severities="5", engine="local")
+    for image in read_corpus(Path(study[0])):
+        k = study[1].ids.index(image.id if image.set == "main" else image.id.partition("/")[2])
+        for name, missing in (("all", False), ("some", k < 5 and image.set == "main")):
+            if not missing:
+                label_map = made.disturbed(
+                    np.random.default_rng([k, image.set != "main"]), study[1].truths[k], 30 if k < 5 else 3
+                )
+                made.write(tmp_path / name / f"{image.id}.png", label_map)
+    fs.predict(study[0], {name: str(tmp_path / name) for name in ("all", "some")}, engine="local")
+    card = judged(study[0])
+    assert number(card, "some", "main", "miou") > number(card, "all", "main", "miou")  # type: ignore[operator]
+    clean, held = number(card, "some", "main", "miou"), number(card, "some", CORRUPTED, "miou")
+    assert number(card, "some", CORRUPTED, "relative_drop") < 0.5 * (1 - held / clean)  # type: ignore[operator]
+    (row,) = [row for row in card["paired"] if row["metric"] == "relative_drop"]
+    assert (row["difference"], row["images"]) == (0, 5)
+    assert "some: 5 of 20 images were not mapped and count for nothing in its numbers; failures.csv says why" in card["notes"]
+    assert not any(note.startswith("all:") for note in card["notes"])
+
+
+def test_options_that_change_nothing_are_named_and_ends_of_intervals_lie_in_the_range(study: Study) -> None:
+    fs.stress.holdout(study[0], classes=["car"])
+    fs.predict(study[0], {"net": network(study)}, scorer=["msp"], measure=True, engine="local")
+    card = judged(study[0], track="obstacle", resamples=40)
+    assert any(note.startswith("--track obstacle changes nothing: component F1") for note in card["notes"])
+    ends = [end for cell in card["cells"] for end in (cell["low"], cell["high"]) if end is not None]
+    assert ends
+    assert min(ends) >= 0
+    assert max(ends) <= 1
+
+
+@pytest.mark.parametrize("output", [".", "predictions", "reliability/../truth"])
+def test_the_card_is_not_written_among_what_the_study_keeps(study: Study, output: str) -> None:
+    fs.predict(study[0], {"net": network(study)}, scorer=["msp"], engine="local")
+    with refused(OptionError, "lies among what the study keeps; take another folder, or leave it out for"):
+        judged(study[0], output=f"{study[0]}/{output}")
+
+
+def test_the_clean_set_is_no_natural_shift(study: Study) -> None:
+    fs.stress.corrupt(study[0], corruption=["contrast"], severities="5", engine="local")
+    fs.predict(study[0], {"net": network(study)}, scorer=["msp"], engine="local")
+    with refused(OptionError, "--natural main: made sets were made of it, so that it is the clean set"):
+        judged(study[0], natural=["main"])
+
+
+def test_a_submission_takes_no_name_of_another_model(study: Study) -> None:
+    fs.predict(study[0], {"net": network(study)}, scorer=["msp"], engine="local")
+    before = (Path(study[0]) / "study.toml").read_text()
+    with refused(OptionError, "--submission-name net: is a model of the study already"):
+        fs.reliability(study[0], submission=fs.Submission("exec:never-run", "net"), **QUICK)
+    assert (Path(study[0]) / "study.toml").read_text() == before

@@ -150,7 +150,7 @@ def test_a_model_runs_on_its_frames_once(
     assert [kind for kind, _, _ in frames(page_of(study))] == ["Worst", "Best"] * 2
     fs.reliability(str(study), **{**LINE, "worst": 0})
     assert frames(page_of(study)) == []
-    with refused(OptionError, "resamples, seed and worst are 0 or more; got 20, 0 and -1"):
+    with refused(OptionError, "worst must be 0 or more; got -1"):
         fs.reliability(str(study), **{**LINE, "worst": -1})
 
 

@@ -95,7 +95,7 @@ def test_claims_are_confirmed_or_end_the_line_with_status_2(
     assert "red: declares unknown objects in training: COCO; https://example.org/red" in told
     assert main([*line, "--claims", f"{SET}:{ap}:{fpr + 0.0101}"]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("faultscape: red is refused: claims AP")
+    assert said.startswith("faultscape: what is said of red does not hold: it claims AP")
     assert said.endswith(f"on {SET}: not within 0.01; the card is in {Path(study, 'reliability')}\n")
     assert main(["reliability", study, "--engine", "local"]) == 0  # nothing is claimed on this line
     (model,) = [model for model in card(study)["models"] if model["name"] == "red"]

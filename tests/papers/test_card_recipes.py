@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 
 import cv2
 import numpy as np
@@ -101,3 +102,11 @@ def test_table_1_of_s4_has_every_score_and_edition(root: Path, tmp_path: Path) -
     assert chance is not None
     assert drawn is not None
     assert drawn["value"] == pytest.approx(chance["value"], rel=0.1)  # AP of chance is the share of anomalies
+
+
+@pytest.mark.parametrize(
+    ("recipe", "words"), [(reliability, []), (reliability, ["study", "kitti", "data", "a=b"]), (fishyscapes, ["--help"])]
+)
+def test_a_recipe_says_how_it_is_run(recipe: ModuleType, words: list[str]) -> None:
+    with pytest.raises(SystemExit, match=r"^usage: python -m faultscape\.recipes\.\w+ STUDY"):
+        recipe.main(words)

@@ -42,6 +42,8 @@ def table_1(study: str, models: dict[str, str], ensemble: list[str] | None = Non
 
 def main(words: list[str]) -> None:
     """Run what the words of a command line ask for."""
+    if len(words) < 5 or not all("=" in word for word in words[4:]):
+        sys.exit("usage: python -m faultscape.recipes.fishyscapes STUDY DATA OBJECTS EDITION NAME=SOURCE ...")
     study, data, objects, edition, *named = words
     models = dict(word.split("=", 1) for word in named)
     base(study, data)

@@ -45,9 +45,11 @@ def judged(study: str, models: dict[str, str]) -> Reliability:
 
 def main(words: list[str]) -> None:
     """Run what the words of a command line ask for."""
+    recipes = {"cityscapes": cityscapes, "ade20k": ade20k}
+    if len(words) < 4 or words[1] not in recipes or not all("=" in word for word in words[3:]):
+        sys.exit("usage: python -m faultscape.recipes.reliability STUDY cityscapes|ade20k DATA NAME=SOURCE ...")
     study, which, data, *named = words
-    models = dict(word.split("=", 1) for word in named)
-    print({"cityscapes": cityscapes, "ade20k": ade20k}[which](study, data, models))
+    print(recipes[which](study, data, dict(word.split("=", 1) for word in named)))
 
 
 if __name__ == "__main__":

@@ -86,8 +86,9 @@ def reliability(
     from faultscape.stages.predict.options import Declared, PredictOptions
     from faultscape.stages.reliability.judge_study import check, judge_study
 
-    if min(resamples, seed, worst) < 0:
-        raise OptionError(f"resamples, seed and worst are 0 or more; got {resamples}, {seed} and {worst}")
+    for name, value in (("resamples", resamples), ("seed", seed), ("worst", worst)):
+        if value < 0:
+            raise OptionError(f"{name} must be 0 or more; got {value}")
     options = ReliabilityOptions(
         needed_text(study, "study"), several(models), truth, several(natural), several(misclassified), reference, preset, track, place_text(output, "output"), worst, resamples, seed, engine, workers, submission
     )  # fmt: skip

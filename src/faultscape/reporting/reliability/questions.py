@@ -154,7 +154,10 @@ def headline(index: CardIndex, standings: Sequence[Standing]) -> str:
     if len(index.models) == 1:
         return _of_one(index, index.models[0])
     first = standings[0]
-    return first.question.best.format(first.best) if first.best else first.question.none
+    said = first.question.best.format(first.best) if first.best else first.question.none
+    if first.best and len(first.cells) < len(index.models):
+        return f"Of {len(first.cells)} models that were judged there, {said}"
+    return said
 
 
 def _of_one(index: CardIndex, model: str) -> str:

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from faultscape.errors import counted
 from faultscape.reporting.reliability.document import CORRUPTED, Card, CardModel, find_cell
-from faultscape.reporting.reliability.tables import main_scorer, views_of
+from faultscape.reporting.reliability.tables import Column, main_scorer, views_of
 
-_WIDEST = 12
-_MOST = 7  # columns that a terminal has room for
+_WIDE = 100  # characters of a terminal
 
 
 def card_text(path: str, card: Card) -> str:
     """Return the card's first table, its notes, what is lacking with the lines that make it, and what was written."""
     lines = []
     for view in views_of(card)[:1]:
-        shown = view.columns[:_MOST]
         width = max(5, *(len(model) for model, _ in view.rows))
-        lines.append(f"{'':<{width}} " + " ".join(f"{column.title[:_WIDEST]:>{_WIDEST}}" for column in shown))
-        for row in view.rows:
-            cells = [column.cell(*row) for column in shown]
-            texts = ["-" if cell is None or cell["value"] is None else f"{cell['value']:.4f}" for cell in cells]
-            lines.append(f"{row[0]:<{width}} " + " ".join(f"{text:>{_WIDEST}}" for text in texts))
+        for shown in _blocks(view.columns, _WIDE - width):
+            lines.append(f"{'':<{width}} " + " ".join(f"{column.title:>6}" for column in shown))
+            for row in view.rows:
+                cells = [(max(6, len(column.title)), column.cell(*row)) for column in shown]
+                texts = [
+                    f"{'-' if cell is None or cell['value'] is None else format(cell['value'], '.4f'):>{of}}"
+                    for of, cell in cells
+                ]
+                lines.append(f"{row[0]:<{width}} " + " ".join(texts))
     agreement: Any = dict(card.get("ranking") or {}).get("agreement") or {}
     if agreement := {name: value for name, value in agreement.items() if value is not None}:
         told = ", ".join(f"{value:.2f} with mIoU {name}" for name, value in agreement.items())
@@ -40,6 +43,16 @@ def card_text(path: str, card: Card) -> str:
         f"{path}: report.html, reliability.json, cells.csv and tables ({counted(number, 'condition')}, {counted(len(card['models']), 'model')})"
     )
     return "\n".join(lines)
+
+
+def _blocks(columns: Sequence[Column], room: int) -> list[list[Column]]:
+    """Return columns in blocks that a terminal has room for."""
+    blocks: list[list[Column]] = [[]]
+    for column in columns:
+        if blocks[-1] and sum(max(6, len(one.title)) + 1 for one in (*blocks[-1], column)) > room:
+            blocks.append([])
+        blocks[-1].append(column)
+    return blocks
 
 
 def act_text(card: Card) -> list[str]:

@@ -21,11 +21,12 @@ from faultscape.metrics.scores.rank_slopes import Ranked
 from faultscape.ranking.agreement import spearman
 from faultscape.reporting.measure.document import number
 from faultscape.reporting.reliability.document import CORRUPTED, RANDOM, CardCell, CardDifference, CardObjects
-from faultscape.stages.reliability.conditions import Condition, Units
+from faultscape.stages.reliability.conditions import Condition, LabelledStudy, Units
 from faultscape.stages.reliability.numbers import ModelNumbers, ScoreNumbers
 
 Evidence = Ratios | Drawn
 EvidenceKey = tuple[str, str, str, str]  # model, scorer or '', condition, metric
+_RANGES = {"relative_drop": (-math.inf, 1.0), "corruption_error": (0.0, math.inf)}  # of others 0 to 1
 _OF_ERRORS = ("clean", "corrupted", "foggy", "natural", "misclassified")
 _WITH_LABELS = ("clean", "corrupted", "foggy", "natural", "anomaly")
 
@@ -40,10 +41,9 @@ class Judgement:
     constant: dict[tuple[str, str], list[str]]
 
 
-def judge(
-    models: Sequence[ModelNumbers], conditions: Sequence[Condition], withheld: Mapping[str, np.ndarray], reference: str
-) -> Judgement:
-    """Return the numbers of all models under all conditions; ``withheld`` {holdout: (C,)} are the classes that it withholds."""
+def judge(study: LabelledStudy, models: Sequence[ModelNumbers], conditions: Sequence[Condition], reference: str) -> Judgement:
+    """Return the numbers of all models under all conditions."""
+    withheld = study.withheld
     found = Judgement({}, {}, {}, {})
     for model in models:
         _judge_maps(model, conditions, withheld, found)
@@ -52,13 +52,12 @@ def judge(
     of_corruptions = {model.name: by_corruption(found, model.name, conditions) for model in models}
     for model in models:
         mine = of_corruptions[model.name]
-        clean = next((found.evidence.get((model.name, "", c.name, "miou")) for c in conditions if c.kind == "clean"), None)
         if not mine:
             continue
-        mean = mean_corrupted(mine)
-        found.evidence[model.name, "", CORRUPTED, "miou"] = mean
-        if isinstance(clean, Ratios):
-            found.evidence[model.name, "", CORRUPTED, "relative_drop"] = relative_drop(clean, mean)
+        found.evidence[model.name, "", CORRUPTED, "miou"] = mean_corrupted(mine)
+        (drop,), _ = _drops(study, found, [model], conditions)
+        if drop is not None:
+            found.evidence[model.name, "", CORRUPTED, "relative_drop"] = drop
         if of_corruptions.get(reference):
             other = next(one for one in models if one.name == reference)
             both, _ = _both_corrupted(found, (model, other), conditions, "miou", ("", ""), withheld)
@@ -193,7 +192,7 @@ def cells(found: Judgement, units: Units, models: Sequence[ModelNumbers], condit
     out: list[CardCell] = []
     numbers, named = {model.name: model for model in models}, {condition.name: condition for condition in conditions}
     for (model, scorer, condition, metric), evidence in found.evidence.items():
-        low, high = interval_of(evidence, units)
+        low, high = (_within(metric, end) for end in interval_of(evidence, units))
         about = _corrupted(conditions) if condition == CORRUPTED else [named[condition]]
         images = {id_ for one in about for id_ in _behind(found, numbers[model], scorer, one, metric)}
         out.append(
@@ -204,6 +203,12 @@ def cells(found: Judgement, units: Units, models: Sequence[ModelNumbers], condit
             for metric, value in (("average_precision", share), ("auroc", 0.5), ("fpr95", 0.95)):
                 out.append({"model": RANDOM, "scorer": RANDOM, "condition": condition.name, "metric": metric, "value": number(value), "low": None, "high": None, "images": len(condition.images)})  # fmt: skip
     return out
+
+
+def _within(metric: str, end: float | None) -> float | None:
+    """Return the end of an interval, cut where the metric's range ends."""
+    least, most = _RANGES.get(metric, (0.0, 1.0))
+    return None if end is None else min(max(end, least), most)
 
 
 def anomalous_share(found: Judgement, condition: str) -> float | None:
@@ -227,20 +232,20 @@ def objects(found: Judgement) -> list[CardObjects]:
 
 
 def differences(
-    found: Judgement,
-    units: Units,
-    models: Sequence[ModelNumbers],
-    conditions: Sequence[Condition],
-    withheld: Mapping[str, np.ndarray],
+    study: LabelledStudy, found: Judgement, units: Units, models: Sequence[ModelNumbers], conditions: Sequence[Condition]
 ) -> list[CardDifference]:
     """Return the differences of every two models: of maps in mIoU and what is made of it, of every scorer that both have, and of those of their own rows, in AP, AUROC and the calibration AUROC."""
-    out: list[CardDifference] = []
+    withheld, out = study.withheld, list[CardDifference]()
     by_name = {model.name: model for model in models}
     for first, second in combinations(by_name, 2):
         pair = (by_name[first], by_name[second])
         for condition, metric, scorers in _asked(found, pair):
             if condition == CORRUPTED:
-                one, other, common = _means(found, pair, conditions, metric, scorers, withheld)
+                if metric == "relative_drop":
+                    (one, other), common = _drops(study, found, pair, conditions)
+                else:
+                    held, common = _both_corrupted(found, pair, conditions, metric, scorers, withheld)
+                    one, other = (mean_corrupted(of) if of else None for of in held)
             else:
                 about = next(c for c in conditions if c.name == condition)
                 common, equal = _common(found, pair, about, metric, scorers)
@@ -258,32 +263,38 @@ def differences(
     return out
 
 
-def _means(
-    found: Judgement,
-    pair: tuple[ModelNumbers, ModelNumbers],
-    conditions: Sequence[Condition],
-    metric: str,
-    scorers: tuple[str, str],
-    withheld: Mapping[str, np.ndarray],
-) -> tuple[Ratios | None, Ratios | None, Collection[str]]:
-    """Return the means over corruptions of two models, or what they lose, over the conditions and images that both have, and these images."""
-    both, common = _both_corrupted(found, pair, conditions, "miou" if metric == "relative_drop" else metric, scorers, withheld)
-    if not both[0]:
-        return None, None, ()
-    one, other = (mean_corrupted(held) for held in both)
-    if metric != "relative_drop":
-        return one, other, common
-    about = next(c for c in conditions if c.kind == "clean")
-    ids, equal = _common(found, pair, about, "miou", ("", ""))
-    clean = [
-        found.evidence.get((model.name, "", about.name, "miou")) if equal else _over(model, about, "miou", "", ids, withheld)
-        for model in pair
-    ]
-    drops = [
-        relative_drop(before, after) if isinstance(before, Ratios) else None
-        for before, after in zip(clean, (one, other), strict=True)
-    ]
-    return drops[0], drops[1], common
+def _drops(
+    study: LabelledStudy, found: Judgement, models: Sequence[ModelNumbers], conditions: Sequence[Condition]
+) -> tuple[list[Ratios | None], Collection[str]]:
+    """Return what models lose relative to the clean set, over the clean images of which all have every corrupted form that they are judged by, and these images."""
+    clean = next((c for c in conditions if c.kind == "clean"), None)
+    seen = [c for c in _corrupted(conditions) if all(_has_miou(found, model, c) for model in models)]
+    if clean is None or not seen or not all(_has_miou(found, model, clean) for model in models):
+        return [None] * len(models), ()
+
+    def base(id_: str, condition: Condition) -> str:
+        return id_ if condition is clean else study.images[id_].parent
+
+    held = {(m.name, c.name): found.images[m.name, "", c.name] for m in models for c in (clean, *seen)}
+    common = set[str].intersection(*({base(id_, c) for id_ in held[m.name, c.name]} for m in models for c in (clean, *seen)))
+
+    def miou(model: ModelNumbers, condition: Condition) -> Ratios | None:
+        mine = held[model.name, condition.name]
+        kept = tuple(id_ for id_ in mine if base(id_, condition) in common)
+        whole = found.evidence[model.name, "", condition.name, "miou"]
+        return whole if len(kept) == len(mine) and isinstance(whole, Ratios) else model.miou(kept)
+
+    out: list[Ratios | None] = []
+    for model in models:
+        after = {(c.corruption, c.severity): one for c in seen if (one := miou(model, c)) is not None}
+        before = miou(model, clean)
+        out.append(relative_drop(before, mean_corrupted(after)) if before is not None and len(after) == len(seen) else None)
+    return out, common
+
+
+def _has_miou(found: Judgement, model: ModelNumbers, condition: Condition) -> bool:
+    held = found.evidence.get((model.name, "", condition.name, "miou"))
+    return isinstance(held, Ratios) and not math.isnan(held.value)
 
 
 def _asked(found: Judgement, pair: tuple[ModelNumbers, ModelNumbers]) -> Iterator[tuple[str, str, tuple[str, str]]]:

@@ -94,6 +94,10 @@ def find_conditions(
         sets.setdefault(image.set, []).append(image)
     for word in natural:
         _refuse_unknown("--natural", word, sets)
+        if word in {about.of for about in stress.sets.values()}:
+            raise OptionError(
+                f"--natural {word}: made sets were made of it, so that it is the clean set; name one that stands beside it"
+            )
     with_labels = {name: [i.id for i in mine if judged[i.id].semantic] for name, mine in sets.items()}
     with_anomaly = {name: [i.id for i in mine if judged[i.id].anomaly] for name, mine in sets.items()}
     bases = list(dict.fromkeys(about.of for about in stress.sets.values() if about.kind != "blend" and with_labels.get(about.of)))

@@ -28,7 +28,7 @@ from faultscape.stages.artefacts.reliability import made_from_now
 from faultscape.stages.given_options import given_options
 from faultscape.stages.reliability import card as cards
 from faultscape.stages.reliability.claims import compare_claims, read_claims, refuse_unknown_sets
-from faultscape.stages.reliability.components import judge_components
+from faultscape.stages.reliability.components import METRIC, judge_components
 from faultscape.stages.reliability.conditions import (
     Condition,
     LabelledStudy,
@@ -59,12 +59,18 @@ def check(options: ReliabilityOptions) -> None:
     settings = _settings(root, options)
     names = _models(settings, [name for name in options.models if name not in coming]) if settings.models or not coming else []
     _refuse_reference(options.reference, [*(settings.models if coming else names), *coming])
+    _refuse_output(root, options.output)
+    if taken := next((name for name in coming if name in settings.models and settings.models[name].kind != "submission"), None):
+        raise OptionError(
+            f"--submission-name {taken}: is a model of the study already, {settings.models[taken].source}; choose another name"
+        )
     _asked(root, settings, options)
 
 
 def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
     """Judge the models of a study and write the card; returns the folder written to and the document. StudyError, ModelError and OptionError where that cannot be."""
     root = existing(options.study)
+    _refuse_output(root, options.output)
     with writing(root):
         settings = _settings(root, options)
         names = _models(settings, options.models and (*options.models, *([options.submission.name] if options.submission.source else [])))  # fmt: skip
@@ -75,7 +81,7 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
         units = units_of_images(study.images, conditions)
         draws = draw_units(units_of(units.count), options.resamples, options.seed, leave_out=bool(options.resamples) and units.count <= MANY)  # fmt: skip
         models = [ModelNumbers(root, counted[name], len(settings.class_list), units, draws) for name in names]
-        found = cards.judge(models, conditions, study.withheld, options.reference or names[0])
+        found = cards.judge(study, models, conditions, options.reference or names[0])
         found.evidence.update(judge_components(study, found, models, conditions, options))
         document = _document(study, conditions, notes, counted, models, units, found, options)
         frames = Frames(study).facts(document, found, models, conditions, options.worst)
@@ -84,7 +90,9 @@ def judge_study(options: ReliabilityOptions) -> tuple[str, Card]:
         log(root, "reliability", output=str(out))
     mine = next((one for one in document["models"] if one["name"] == options.submission.name), None)
     if options.submission.claims and mine and (refused := claims_text(mine, accepted=False)):
-        raise RefusedError(f"{options.submission.name} is refused: {'; '.join(refused)}; the card is in {out}")
+        raise RefusedError(
+            f"what is said of {options.submission.name} does not hold: it {'; '.join(refused)}; the card is in {out}"
+        )
     return str(out), document
 
 
@@ -127,7 +135,7 @@ def _document(
         "conditions": [_condition(condition, cards.anomalous_share(found, condition.name)) for condition in conditions],
         "cells": cards.cells(found, units, models, conditions),
         "objects": cards.objects(found),
-        "paired": cards.differences(found, units, models, conditions, study.withheld),
+        "paired": cards.differences(study, found, units, models, conditions),
         "gaps": _gaps(options.study, study, counted, conditions),
         "guards": guards(study, found, units, conditions),
         "finders": sooner,
@@ -138,7 +146,7 @@ def _document(
             if times.name in names
         ],
         "units": {"drawn": "groups" if units.grouped else "images", "count": units.count},
-        "notes": [*notes, *of_preset, *of_finders, *_constant(found), *_undeclared(settings, names)],
+        "notes": [*notes, *_unanswered(study, models, conditions), *_idle(found, options), *of_preset, *of_finders, *_constant(found), *_undeclared(settings, names)],
         "provenance": {
             "faultscape": version("faultscape"), "truth": study.truth, "inputs": made_from_now(Snapshot(study.root), study.truth),
             "arguments": {
@@ -161,6 +169,17 @@ def _write(out: Path, document: Card, frames: Facts) -> None:
         put(out / "leaderboard.html", board.encode("utf-8", "xmlcharrefreplace"))
     else:
         (out / "leaderboard.html").unlink(missing_ok=True)
+
+
+def _refuse_output(root: Path, output: str | None) -> None:
+    """OptionError for the study itself, or a folder of it that holds something else."""
+    where = Path(output).resolve() if output else root / "reliability"
+    if where == root.resolve() or (
+        root.resolve() in where.parents and where.relative_to(root.resolve()).parts[0] != "reliability"
+    ):
+        raise OptionError(
+            f"--output {output}: lies among what the study keeps; take another folder, or leave it out for {root / 'reliability'}"
+        )
 
 
 def _refuse_reference(reference: str | None, names: list[str]) -> None:
@@ -195,6 +214,37 @@ def _model(
             "open": about.options.get("open", []), "claims": compared,
         }  # fmt: skip
     return model
+
+
+def _unanswered(study: LabelledStudy, models: Sequence[ModelNumbers], conditions: Sequence[Condition]) -> list[str]:
+    """Return of which models images are left out that have labels and whose shard was counted."""
+    out = []
+    asked = list(dict.fromkeys(id_ for c in conditions if c.kind != "misclassified" for id_ in c.images))
+    for model in models:
+        if missing := model.unanswered([study.images[id_] for id_ in asked]):
+            what = "answered" if study.settings.models[model.name].kind == "submission" else "mapped"
+            out.append(
+                f"{model.name}: {missing:,} of {len(asked):,} images were not {what} and count for nothing in its numbers; failures.csv says why"
+            )
+    return out
+
+
+def _idle(found: cards.Judgement, options: ReliabilityOptions) -> list[str]:
+    """Return which options changed nothing, and why."""
+    out, metrics = [], {(model, metric) for model, _, _, metric in found.evidence}
+    if options.track and not any(metric == METRIC for _, metric in metrics):
+        out.append(
+            f"--track {options.track} changes nothing: component F1 is of doubt that is stored, which `predict --scorer` keeps without --measure"
+        )
+    if (
+        options.reference
+        and (options.reference, "corruption_error") not in metrics
+        and any(m == "relative_drop" for _, m in metrics)
+    ):
+        out.append(
+            f"--reference {options.reference}: it was not judged on corrupted sets, so that nothing is divided by its errors"
+        )
+    return out
 
 
 def _constant(found: cards.Judgement) -> list[str]:
@@ -235,10 +285,12 @@ def _gaps(
             late = set[int]().union(*lost.values())
             why = f"{listed([word or 'maps' for word in words])} {'was' if len(words) == 1 and words[0] else 'were'} not counted"
             where = [condition for condition, of in shards_of.items() if of & late]
+            if settings.models[name].kind == "folder":
+                why += "; its folder needs a map of each made image, by the id of the image (for example SET/ID.png)"
             out.append({"model": name, "scorers": words, "conditions": where, "why": why, "line": line_that_counts(called, settings, name, *words)})  # fmt: skip
         absent = [word for word in everywhere if word not in counts.scorers.values()]
         able = [word for word in absent if scorer_named(word).needs in ("nothing", "probabilities")]
-        if able and catalogue.kind_named(settings.models[name].kind).sees_images:
+        if able and settings.models[name].kind != "submission" and catalogue.kind_named(settings.models[name].kind).sees_images:
             why = f"{listed(able)} {'was' if len(able) == 1 else 'were'} not counted, as of other models"
             line = line_that_counts(called, settings, name, *able)
             out.append({"model": name, "scorers": able, "conditions": [], "why": why, "line": line})

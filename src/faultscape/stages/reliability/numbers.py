@@ -44,7 +44,7 @@ from faultscape.reporting.reliability.document import own_scorer
 from faultscape.stages.reliability.conditions import Condition, Units
 from faultscape.stages.reliability.counts import ModelCounts
 from faultscape.study.tables import pixel_counts
-from faultscape.study.tables.corpus import part_name
+from faultscape.study.tables.corpus import Image, part_name
 from faultscape.study.tables.pixel_counts import MAPS
 
 QUARTERS = ("smallest quarter", "second quarter", "third quarter", "largest quarter")
@@ -102,6 +102,11 @@ class ModelNumbers:
             held = self._codes(scorer)
             return tuple(id_ for id_ in condition.images if (id_, condition.holdout) in held)
         return tuple(id_ for id_ in condition.images if id_ in self._maps and self._maps[id_].cells is not None)
+
+    def unanswered(self, images: Sequence[Image]) -> int:
+        """Return of how many of some images there is nothing, though their shards were counted."""
+        lacking = self._counts.lacking[MAPS]
+        return sum(image.id not in self._maps and image.shard not in lacking for image in images)
 
     def counts_key(self, scorer: str, shard: int) -> str:
         """Return what the counts of a scorer (its folder) in a shard follow from."""
