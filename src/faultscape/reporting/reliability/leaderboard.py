@@ -1,7 +1,7 @@
 """How methods do from one edition of a blended set to the next (S4 Fig. 4): the average precision of the best variant of each, those that saw unknown objects in training dashed.
 
 Conventions: editions stand in the order of the card, in which they were made. A variant is a scorer of a model; the best is that of the highest mean AP over all editions on which the model was measured,
-the same one everywhere. Which is best is judged on the numbers that are shown. A gap in a line is an edition without a number.
+the same one everywhere. Which is best is judged on the numbers that are shown. Who lacks an edition stands behind all others. A gap in a line is an edition without a number.
 Source: S4 Fig. 4.
 """
 
@@ -14,23 +14,30 @@ from faultscape.reporting.charts import Line, curves
 from faultscape.reporting.reliability.document import RANDOM, TRAINED_WITH_OOD, Card, CardCondition
 from faultscape.reporting.template import template
 
-_INKS = 5  # colours of report.css, b0 to b4
+_INKS = 10  # colours of models.css, by the place of a model on the card
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A model on the editions of a set: its best variant, the AP of it on each edition (None where there is none) and their mean; ``dashed`` where it saw unknown objects in training."""
+    """A model on the editions of a set: its best variant, the AP of it on each edition (None where there is none) and their mean; ``dashed`` where it saw unknown objects in training, its flags, and its place on the card."""
 
     model: str
     variant: str
     values: tuple[float | None, ...]
     mean: float
     dashed: bool
+    flags: tuple[str, ...]
+    place: int
+
+    @property
+    def ink(self) -> str:
+        """The class of its colour, that of the card."""
+        return f"m{self.place % _INKS}"
 
 
 @dataclass(frozen=True)
 class Board:
-    """The editions of one base set, what each is called, and the models on them, the best first."""
+    """The editions of one base set, what each is called, and the models on them, the best first, those that lack an edition last."""
 
     of: str
     editions: tuple[str, ...]
@@ -54,7 +61,7 @@ def leaderboard_page(card: Card) -> str:
         {
             "of": board.of,
             "editions": board.editions,
-            "standings": [(standing, k % _INKS) for k, standing in enumerate(board.standings)],
+            "standings": board.standings,
             "chance": board.chance,
             "figure": curves(
                 _lines(board), board.editions, title=f"AP of the best variant of each model on {len(board.editions)} editions"
@@ -73,13 +80,13 @@ def _board(card: Card, of: str, conditions: Sequence[CardCondition]) -> Board:
         if cell["metric"] == "average_precision" and cell["condition"] in names and value is not None:
             known.setdefault((cell["model"], cell.get("scorer", "")), {})[cell["condition"]] = value
     chance = known.get((RANDOM, RANDOM), {})
-    found = (_best(one["name"], known, names, one.get("flags", [])) for one in card["models"])
-    standings = sorted((one for one in found if one is not None), key=lambda one: -one.mean)
+    found = (_best(one["name"], known, names, one.get("flags", []), k) for k, one in enumerate(card["models"]))
+    standings = sorted((one for one in found if one is not None), key=lambda one: (one.values.count(None), -one.mean))
     return Board(of, tuple(_called(conditions)), tuple(chance.get(name) for name in names), tuple(standings))
 
 
 def _best(
-    model: str, known: Mapping[tuple[str, str], Mapping[str, float]], names: Sequence[str], flags: Sequence[str]
+    model: str, known: Mapping[tuple[str, str], Mapping[str, float]], names: Sequence[str], flags: Sequence[str], place: int
 ) -> Standing | None:
     """Return a model by its best variant, among those that have a number on the most editions; None where it has none."""
     mine = {scorer: values for (name, scorer), values in known.items() if name == model}
@@ -89,7 +96,7 @@ def _best(
     means = {scorer: sum(values.values()) / most for scorer, values in mine.items() if len(values) == most}
     variant = max(means, key=lambda scorer: means[scorer])
     dashed = any(flag.startswith(TRAINED_WITH_OOD) for flag in flags)
-    return Standing(model, variant, tuple(mine[variant].get(name) for name in names), means[variant], dashed)
+    return Standing(model, variant, tuple(mine[variant].get(name) for name in names), means[variant], dashed, tuple(flags), place)
 
 
 def _called(conditions: Sequence[CardCondition]) -> list[str]:
@@ -100,7 +107,7 @@ def _called(conditions: Sequence[CardCondition]) -> list[str]:
 
 def _lines(board: Board) -> list[Line]:
     lines = [
-        Line(f"{one.model} ({one.variant})", one.values, f"c{k % _INKS}", dashed=one.dashed, mark=str(k + 1))
+        Line(f"{one.model} ({one.variant})", one.values, one.ink, dashed=one.dashed, mark=str(k + 1))
         for k, one in enumerate(board.standings)
     ]
     return [*lines, Line("chance", board.chance, "chance")]

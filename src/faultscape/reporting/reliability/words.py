@@ -61,7 +61,8 @@ def act_text(card: Card) -> list[str]:
     anomaly = next((condition for condition in card["conditions"] if condition["kind"] == "anomaly"), None)
     kept = {one["name"]: find_cell(card, one["name"], CORRUPTED, "miou") for one in card["models"]}
     order = sorted(kept, key=lambda name: -((kept[name] or {}).get("value") or 0.0))
-    head = f"3. What do they know of their errors?  {counted(len(card['conditions']), 'condition')}, clean to unknown objects"
+    scenes = next((condition["images"] for condition in card["conditions"] if condition["kind"] == "clean"), 0)
+    head = f"3. What do they know of their errors?  {counted(len(card['conditions']), 'condition')}, clean to unknown objects, of {scenes} other scenes"
     lines = [head, f"   {'':<24} {'mIoU':>8} {'corrupted':>10}" + (f" {'AP unknown':>11}" if anomaly else "")]
     for name in order:
         cells = [find_cell(card, name, clean, "miou"), kept[name]]
