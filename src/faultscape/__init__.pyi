@@ -16,6 +16,7 @@ from . import stressors as stressors
 from . import study as study
 from . import testing as testing
 from . import ties as ties
+from . import uncertainty as uncertainty
 from . import verbs as verbs
 from .stages.collect.options import Grouping as Grouping
 from .stages.collect.options import KnownData as KnownData

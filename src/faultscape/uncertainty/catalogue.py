@@ -1,0 +1,84 @@
+"""HEADS: the last layers that there are, each a complete entry; help, documents and tables are read off it.
+
+Conventions: nothing registers itself, and reading this loads no torch: ``place`` names the class of a head, which is loaded when one is built. ``options`` are what it can be told, with their
+defaults; ``sweeps`` those of them that S3 searched, and where. ``brings`` says which scorers it makes possible beside those of probabilities.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from faultscape.errors import OptionError, closest
+
+if TYPE_CHECKING:
+    from faultscape.uncertainty.heads.channels import Head
+
+Value = float | int | bool | str
+_MEMBERS = {"members": 3, "fast_start": "normal", "spread": 0.5}
+_PROCESS = {"features": 1024, "ridge": 1.0, "mean_field": 1.0, "momentum": 0.0, "scaled": True, "normalised": True}
+
+
+@dataclass(frozen=True)
+class HeadKind:
+    """A kind of last layer: its ``formula`` in the letters of the documentation, and ``place``, ``module:class``."""
+
+    name: str
+    title: str
+    formula: str
+    place: str
+    options: Mapping[str, Value] = field(default_factory=dict)
+    sweeps: Mapping[str, str] = field(default_factory=dict)
+    brings: str = ""
+    source: str = ""
+
+    @property
+    def build(self) -> Callable[..., Head]:
+        """The class of the head; torch is loaded for it."""
+        module, _, name = self.place.partition(":")
+        return getattr(importlib.import_module(f"faultscape.uncertainty.heads.{module}"), name)
+
+    def check(self, told: Mapping[str, Value]) -> None:
+        """OptionError for an option that this head does not have."""
+        if unknown := next((key for key in told if key not in self.options), None):
+            known = ", ".join(self.options) or "none"
+            raise OptionError(f"head {self.name} has no option {unknown!r}; it has {known}.{closest(unknown, [*self.options])}")
+
+
+# fmt: off
+HEADS: tuple[HeadKind, ...] = (
+    HeadKind("linear", "Linear (deterministic)", "W x + b", "linear:LinearHead", source="S3 2"),
+    HeadKind(
+        "batch-ensemble", "BatchEnsemble", "mean over e of softmax(((x * alpha_e) W) * gamma_e + b_e)", "batch_ensemble:BatchEnsembleHead", _MEMBERS,
+        brings="predictive-entropy, expected-entropy, mutual-information", source="S3 2; Wen et al. 2020",
+    ),
+    HeadKind(
+        "gp", "Gaussian process", "phi(x) beta / sqrt(1 + m v(x)), phi of random features", "gaussian_process:GaussianProcessHead", _PROCESS,
+        {"mean_field": "1 to 9"}, "variance; of members that are drawn predictive-entropy, expected-entropy, mutual-information", "S3 2; Liu et al. 2020",
+    ),
+    HeadKind(
+        "heteroscedastic", "Heteroscedastic", "mean of softmax((mu + V eps + d * eps) / T)", "heteroscedastic:HeteroscedasticHead",
+        {"factors": 5, "samples": 1000, "temperature": 1.0, "shared_noise": False}, {"temperature": ".15 to 2", "factors": "5 to 9"},
+        "predictive-entropy, expected-entropy, mutual-information of draws", "S3 2; Collier et al. 2021",
+    ),
+    HeadKind(
+        "batch-ensemble+gp", "BatchEnsemble of Gaussian processes", "mean over e of softmax of the Gaussian process of x * alpha_e, times gamma_e", "gaussian_process:GaussianProcessHead",
+        {**_PROCESS, **_MEMBERS}, {"mean_field": "1 to 9"}, "variance, predictive-entropy, expected-entropy, mutual-information", "S3 4, left there for later work",
+    ),
+)
+# fmt: on
+
+
+def head_named(name: str) -> HeadKind:
+    """Return the head of a name; OptionError with the nearest name otherwise.
+
+    >>> head_named("gp").title
+    'Gaussian process'
+    """
+    for head in HEADS:
+        if head.name == name:
+            return head
+    known = [head.name for head in HEADS]
+    raise OptionError(f"head {name!r} is not known; use {', '.join(known[:-1])} or {known[-1]}.{closest(name, known)}")

@@ -1,0 +1,218 @@
+"""MC dropout: members that are the same network with other values left out, at layers that are named.
+
+Conventions: in training values are left out at random, as ever. In use the masks of member t follow from the seed and the shape of what they are laid on, and are the same for every image, so that
+results depend neither on the batch nor on the machine; a member is a thinned network. What runs before the first of these layers runs once an image, and all else once a member: modules that were
+done by then give again what they gave.
+Source: Gal and Ghahramani 2016; S4 eq. 1 and 2. T = 8 is ours: the papers print none.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from faultscape.errors import ModelError, OptionError, closest
+from faultscape.uncertainty.heads.channels import Doubt
+from faultscape.uncertainty.replace import output_tensor
+
+SAMPLES, RATE = 8, 0.1
+
+
+class SeededDropout(nn.Module):
+    """Dropout whose masks in use follow from the seed, the layer and the number of the member."""
+
+    def __init__(self, rate: float, seed: int, layer: str) -> None:
+        super().__init__()
+        self.rate, self.seed, self.layer = rate, seed, layer
+        self.member = 0
+
+    def forward(self, values: Tensor) -> Tensor:
+        """Return the values (N, ...), a share of them 0 and the rest larger by as much."""
+        if self.training:
+            return nn.functional.dropout(values, self.rate)
+        return values * self._mask(tuple(values.shape[1:])).to(values.device, values.dtype)
+
+    def _mask(self, shape: tuple[int, ...]) -> Tensor:
+        key = hashlib.sha256(f"{self.seed}/{self.layer}/{self.member}".encode()).digest()
+        generator = torch.Generator().manual_seed(int.from_bytes(key[:7], "little"))
+        return (torch.rand(shape, generator=generator) >= self.rate).float() / (1 - self.rate)
+
+
+class WithDropout(nn.Module):
+    """A layer, and dropout on what it gives."""
+
+    def __init__(self, layer: nn.Module, dropout: SeededDropout) -> None:
+        super().__init__()
+        self.layer, self.dropout = layer, dropout
+
+    def forward(self, *inputs: Any, **named: Any) -> Any:
+        """Return the layer's output, of several the first, thinned."""
+        given = self.layer(*inputs, **named)
+        if isinstance(given, tuple):
+            return (self.dropout(given[0]), *given[1:])
+        return self.dropout(given)
+
+
+class DropoutNetwork(nn.Module):
+    """A network with dropout at some of its layers, which in use says what its T members say."""
+
+    def __init__(self, net: nn.Module, dropouts: Sequence[SeededDropout], samples: int) -> None:
+        super().__init__()
+        self.net, self.samples = net, samples
+        self._dropouts = tuple(dropouts)
+
+    def forward(self, *inputs: Any, **named: Any) -> Doubt:
+        """Return `Doubt` with the members of the network, in training that of one pass."""
+        if self.training:
+            return _as_doubt(self.net(*inputs, **named))
+        said: list[Doubt] = []
+        with Prefix(self.net, self._dropouts) as prefix:
+            for member in range(self.samples):
+                for dropout in self._dropouts:
+                    dropout.member = member
+                said.append(_as_doubt(self.net(*inputs, **named)))
+                prefix.reuse()
+        members = torch.cat([one.own[:, None] if one.own is not None else one.members for one in said], dim=1)  # type: ignore[list-item]
+        variances = [one.variance for one in said if one.variance is not None]
+        return Doubt(None, members, torch.stack(variances).mean(0) if variances else None)
+
+
+class Prefix:
+    """What modules gave before the first of some layers ran, which they give again once `reuse` was called.
+
+    Outputs are copied when they are noted and when they are given, since a network may add to them in place.
+    """
+
+    def __init__(self, net: nn.Module, stops: Sequence[nn.Module]) -> None:
+        self._net, self._stops = net, set(stops)
+        self._noted: list[tuple[nn.Module, Any]] = []
+        self._begun: list[int] = []
+        self._open = True
+        self._hooks: list[Any] = []
+        self._replaced: dict[nn.Module, _Again] = {}
+
+    def __enter__(self) -> Prefix:
+        for module in self._net.modules():
+            if module in self._stops:
+                self._hooks.append(module.register_forward_pre_hook(self._stop))
+            else:
+                self._hooks.append(module.register_forward_pre_hook(self._begin))
+                self._hooks.append(module.register_forward_hook(self._end))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._unhook()
+        for module in self._replaced:
+            del module.forward
+
+    def reuse(self) -> None:
+        """Let the next pass give again what was noted in the first."""
+        self._unhook()
+        given: dict[nn.Module, list[Any]] = {}
+        for module, output in self._noted:
+            given.setdefault(module, []).append(output)
+        self._noted = []
+        for module, outputs in given.items():
+            self._replaced[module] = _Again(module.forward, outputs)
+            module.forward = self._replaced[module]
+        for again in self._replaced.values():
+            again.begin()
+
+    def _begin(self, *_: object) -> None:
+        self._begun.append(len(self._noted))
+
+    def _end(self, module: nn.Module, _inputs: Any, output: Any) -> None:
+        first = self._begun.pop()
+        if self._open:  # what lies within it need not be given again
+            del self._noted[first:]
+            self._noted.append((module, _copy(output)))
+
+    def _stop(self, *_: object) -> None:
+        self._open = False
+
+    def _unhook(self) -> None:
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks = []
+
+
+class _Again:
+    """A module's forward that gives noted outputs for its first calls in a pass, and then runs."""
+
+    def __init__(self, forward: Any, outputs: list[Any]) -> None:
+        self._forward, self._outputs = forward, outputs
+        self._next = 0
+
+    def begin(self) -> None:
+        """Begin a pass."""
+        self._next = 0
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        number, self._next = self._next, self._next + 1
+        return _copy(self._outputs[number]) if number < len(self._outputs) else self._forward(*inputs, **named)
+
+
+def add_dropout(
+    net: nn.Module, layers: Sequence[str], rate: float = RATE, samples: int = SAMPLES, seed: int = 0
+) -> DropoutNetwork:
+    """Return a network with dropout behind the named layers, which in use gives ``samples`` members: ``net = add_dropout(net, ["decode_head.dropout"])``.
+
+    Errors: ModelError for a layer that there is not, with the nearest names; OptionError for a rate outside 0 to 1, or no layer.
+
+    >>> net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 4, 1)).eval()
+    >>> add_dropout(net, ["1"], rate=0.5).eval()(torch.zeros(1, 3, 6, 6)).members.shape
+    torch.Size([1, 8, 4, 4, 4])
+    """
+    if not 0 < rate < 1:
+        raise OptionError(f"a dropout rate lies between 0 and 1; got {rate}")
+    if not layers or samples < 1:
+        raise OptionError("MC dropout has one layer or more, and one member or more")
+    known, dropouts = dict(net.named_modules()), []
+    for layer in layers:
+        if not layer or layer not in known:
+            some = ", ".join([key for key in known if key][-8:]) or "none with a name"
+            raise ModelError(f"{type(net).__name__}: has no layer {layer!r}.{closest(layer, [*known])} Its last layers are {some}")
+        dropouts.append(SeededDropout(rate, seed, layer))
+    for layer, dropout in zip(layers, dropouts, strict=True):
+        net.set_submodule(layer, WithDropout(known[layer], dropout))
+    return DropoutNetwork(net, dropouts, samples)
+
+
+@contextmanager
+def plain_passes(net: nn.Module) -> Iterator[None]:
+    """Let a network with MC dropout run once, nothing left out, while the block runs."""
+    dropouts = [module for module in net.modules() if isinstance(module, SeededDropout)]
+    rates = [dropout.rate for dropout in dropouts]
+    for dropout in dropouts:
+        dropout.rate = 0.0
+    try:
+        yield
+    finally:
+        for dropout, rate in zip(dropouts, rates, strict=True):
+            dropout.rate = rate
+
+
+def _as_doubt(given: Any) -> Doubt:
+    return given if isinstance(given, Doubt) else Doubt(output_tensor(given))
+
+
+def _copy(value: Any) -> Any:
+    """Return a copy of tensors, within tuples, lists and dicts too."""
+    if isinstance(value, Tensor):
+        return value.clone()
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        return tuple(_copy(one) for one in value)
+    if isinstance(value, list):
+        return [_copy(one) for one in value]
+    if isinstance(value, dict):
+        out = copy.copy(value)
+        for key, one in value.items():
+            out[key] = _copy(one)
+        return out
+    return value

@@ -1,0 +1,114 @@
+"""What a head gives for each pixel, laid out as channels, so that whatever a network does behind its last layer (reshape, bilinear up-sampling) is done to all of it.
+
+Conventions: a head takes features (..., D) and returns channels (..., K): logits (C), then logits of members (T x C, member by member), then the variance (1), as far
+as the head has them. `Doubt` holds the same apart: logits (N, C, h, w), members (N, T, C, h, w), variance (N, h, w); of a network that gives a picture one answer they lack h and w. Where members stand in place of logits, the
+prediction is the mean of their probabilities, taken after up-sampling: log-mean-exp of their log-softmax (S3, BatchEnsemble).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from faultscape.errors import ModelError
+
+
+Start = tuple[Tensor, Tensor | None]  # weight (C, D) and bias (C,) of the layer that a head takes the place of
+
+
+@dataclass(frozen=True)
+class Channels:
+    """The channels of a head: whether logits come first, how many ``members`` follow, and whether the ``variance`` is last."""
+
+    classes: int
+    logits: bool = True
+    members: int = 0
+    variance: bool = False
+
+    @property
+    def total(self) -> int:
+        """How many channels there are."""
+        return self.classes * (self.logits + self.members) + self.variance
+
+
+@dataclass(frozen=True, eq=False)
+class Doubt:
+    """What a network with such a head says of N images: ``own`` logits (N, C, h, w) where it has them, logits of ``members`` (N, T, C, h, w), and the ``variance`` (N, h, w) of its logits."""
+
+    own: Tensor | None
+    members: Tensor | None = None
+    variance: Tensor | None = None
+
+    @property
+    def logits(self) -> Tensor:
+        """Logits (N, C, h, w): its own, else the logarithm of its members' mean probability."""
+        return self.own if self.own is not None else mean_of_members(self._of_members)
+
+    @property
+    def _of_members(self) -> Tensor:
+        assert self.members is not None  # where there are no logits there are members
+        return self.members
+
+
+class Head(nn.Module):
+    """A last layer: features (..., D) in, `channels` out, which may be others in training than in use.
+
+    ``dimensions`` is D and ``classes`` C. ``draws`` is how many members a head makes for the scorers that ask how they differ, where it has no members of its own; 0 makes none.
+    """
+
+    dimensions: int
+    classes: int
+    draws: int = 0
+
+    @property
+    def channels(self) -> Channels:
+        """What the channels of the next output hold."""
+        return Channels(self.classes)
+
+    def fast_parameters(self) -> list[nn.Parameter]:
+        """Return the parameters that learn at a rate of their own (BatchEnsemble)."""
+        return []
+
+    def folded(self) -> Start | None:
+        """Return the weight (K, D) and the bias (K,) of the one linear map that this head is; None of what is none."""
+        return None
+
+    def start(self) -> Start | None:
+        """Return the weight and the bias that another head of the same features can start from; None where there are none."""
+        return None
+
+
+def mean_of_members(members: Tensor) -> Tensor:
+    """Return log of the mean of members' probabilities, of their logits (N, T, C, ...): (N, C, ...).
+
+    >>> sure = torch.tensor([[[0.9, 0.1], [0.1, 0.9]]]).log()
+    >>> mean_of_members(sure).exp()
+    tensor([[0.5000, 0.5000]])
+    """
+    return torch.logsumexp(torch.log_softmax(members, dim=2), dim=1) - math.log(members.shape[1])
+
+
+def split(values: Tensor, channels: Channels, name: str = "the network") -> Doubt:
+    """Return the channels (N, K, h, w), or (N, K), of a head apart; ModelError where there are not as many as the head gave.
+
+    >>> held = split(torch.zeros(1, 7, 2, 2), Channels(2, members=2, variance=True))
+    >>> held.logits.shape[1], held.members.shape[1:3], held.variance.shape
+    (2, torch.Size([2, 2]), torch.Size([1, 2, 2]))
+    """
+    if values.ndim not in (2, 4) or values.shape[1] != channels.total:
+        raise ModelError(
+            f"{name}: gave an output of shape {tuple(values.shape)}, and its head {channels.total} channels: the layer that was replaced is not the one "
+            "that its output comes from; name that with layer="
+        )
+    count, parts = channels.classes, iter(values.split(_widths(channels), dim=1))
+    own = next(parts) if channels.logits else None
+    members = next(parts).unflatten(1, (channels.members, count)) if channels.members else None
+    return Doubt(own, members, next(parts)[:, 0] if channels.variance else None)
+
+
+def _widths(channels: Channels) -> list[int]:
+    wide = (channels.classes * channels.logits, channels.classes * channels.members, int(channels.variance))
+    return [width for width in wide if width]

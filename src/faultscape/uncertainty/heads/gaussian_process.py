@@ -1,0 +1,168 @@
+"""A Gaussian process as a last layer: random features, a linear layer on them, and a Laplace approximation of what the data say of its weights; alone, or with BatchEnsemble's members.
+
+Conventions: phi(x) = s cos(W x' + b), x' the features without their mean and at standard deviation 1 (``normalised``), W ~ Normal(0, 2 / D) and b even in [0, 2 pi) from the seed, never
+trained. s = sqrt(2 / F) for F random features, so that the prior variance is 1; ``scaled=False`` is the authors' s = 1, whose prior variance is F / 2. The likelihood is Gaussian, so that all
+classes share one precision P = ridge I + sum phi phi^T, and the variance is ridge phi^T P^-1 phi. In use logits are phi beta / sqrt(1 + m v) for the mean-field factor m, taken before up-sampling;
+in training they are phi beta. P is summed once more over the training data after training (`fit.fit_covariance`), or follows training with a ``momentum``: P <- m P + (1 - m) phi^T phi / n, n images
+of the batch. Members that are drawn are linear layers beta_s ~ Normal(beta, v) of the same features, so that they differ smoothly over an image; their variance is that which the mean-field factor stands for, m = pi / 8
+being the posterior's own.
+Source: Liu et al. 2020; S3 2; with BatchEnsemble, S3 4 (left there for later work).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Self
+
+import torch
+from torch import Tensor, nn
+
+from faultscape.uncertainty.heads.batch_ensemble import SPREAD, FastStart, fast_weights
+from faultscape.uncertainty.heads.channels import Channels, Head, Start
+from faultscape.uncertainty.heads.linear import linear_parameters
+
+FEATURES, RIDGE, MEAN_FIELD = 1024, 1.0, 1.0
+MOMENTUM = 0.99  # the authors'
+OWN_FACTOR = math.pi / 8  # of the mean-field formula, where the variance is taken as it is
+_ROWS = 1 << 14  # pixels whose random features are held at a time
+
+
+class GaussianProcessHead(Head):
+    """Features (..., D) to logits (..., C), in use with the variance behind them; with ``members`` to logits of members.
+
+    >>> head = GaussianProcessHead(3, 2, features=64).eval()
+    >>> held = head(torch.zeros(5, 3))
+    >>> held.shape, bool((held[:, -1] - 1).abs().max() < 0.5)
+    (torch.Size([5, 3]), True)
+    """
+
+    kernel: Tensor
+    phase: Tensor
+    precision: Tensor
+    root: Tensor
+    noise: Tensor
+
+    def __init__(
+        self,
+        dimensions: int,
+        classes: int,
+        start: Start | None = None,
+        seed: int = 0,
+        *,
+        features: int = FEATURES,
+        ridge: float = RIDGE,
+        mean_field: float = MEAN_FIELD,
+        momentum: float = 0.0,
+        scaled: bool = True,
+        normalised: bool = True,
+        members: int = 0,
+        fast_start: FastStart = "normal",
+        spread: float = SPREAD,
+    ) -> None:
+        super().__init__()
+        del start  # weights of features say nothing of weights of random features
+        self.dimensions, self.classes, self.members = dimensions, classes, members
+        self.ridge, self.mean_field, self.momentum = ridge, mean_field, momentum
+        self.normalised, self.seed = normalised, seed
+        self.size = (2 / features) ** 0.5 if scaled else 1.0
+        generator = torch.Generator().manual_seed(seed)
+        self.register_buffer("kernel", torch.randn(features, dimensions, generator=generator) * (2 / dimensions) ** 0.5)
+        self.register_buffer("phase", torch.rand(features, generator=generator) * 2 * math.pi)
+        self.weight, bias = linear_parameters(features, classes, None, seed)
+        count = max(1, members)
+        self.bias = nn.Parameter(bias.detach().repeat(count, 1))
+        if members:
+            self.alpha = fast_weights(members, dimensions, fast_start, spread, generator)
+            self.gamma = fast_weights(members, classes, fast_start, spread, generator)
+        self.register_buffer("precision", torch.eye(features, dtype=torch.float64).repeat(count, 1, 1) * ridge)
+        self.register_buffer("root", torch.eye(features).repeat(count, 1, 1) / ridge**0.5)
+        self.register_buffer("noise", torch.empty(0), persistent=False)
+        self.gathering = False
+
+    @property
+    def channels(self) -> Channels:
+        """Logits, in use with the variance and the members that were asked for; with members of its own these in place of logits."""
+        used = not self.training
+        return Channels(self.classes, not self.members, self.members or (self.draws if used else 0), variance=used)
+
+    def fast_parameters(self) -> list[nn.Parameter]:
+        """Return alpha and gamma, where there are members."""
+        return [self.alpha, self.gamma] if self.members else []
+
+    def train(self, mode: bool = True) -> Self:
+        """Switch between training and use; what followed training with a momentum is taken into use."""
+        if self.training and not mode and self.momentum:
+            self.invert_precision()
+        return super().train(mode)
+
+    def random_features(self, features: Tensor, member: int = 0) -> Tensor:
+        """Return phi (n, F) of features (n, D), as one member sees them."""
+        if self.members:
+            features = features * self.alpha[member]
+        if self.normalised:
+            features = nn.functional.layer_norm(features, features.shape[-1:])
+        return self.size * torch.cos(nn.functional.linear(features, self.kernel, self.phase))
+
+    def variance(self, phi: Tensor, member: int = 0) -> Tensor:
+        """Return the variance (n,) of the logits at phi (n, F), ridge phi^T P^-1 phi."""
+        return self.ridge * nn.functional.linear(phi, self.root[member]).square().sum(-1)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Return the channels of features (..., D)."""
+        flat = features.reshape(-1, features.shape[-1])
+        images = features.shape[0] if features.ndim > 1 else 1
+        if self.gathering or (self.training and self.momentum):
+            self._gather(flat.detach(), images)
+        made = torch.cat([self._block(block) for block in flat.split(_ROWS)])
+        return made.reshape(*features.shape[:-1], -1)
+
+    def _block(self, features: Tensor) -> Tensor:
+        logits, variances, drawn = [], [], []
+        for member in range(max(1, self.members)):
+            phi = self.random_features(features, member)
+            weight = self.gamma[member][:, None] * self.weight if self.members else self.weight
+            own = nn.functional.linear(phi, weight, self.bias[member])
+            if not self.training:
+                variance = self.variance(phi, member)
+                own = own / torch.sqrt(1 + self.mean_field * variance)[:, None]
+                variances.append(variance)
+                if self.draws and not self.members:
+                    drawn.append(nn.functional.linear(phi, self._drawn_weights(), self.bias.repeat(1, self.draws)[0]))
+            logits.append(own)
+        shown = [torch.stack(variances).mean(0)[:, None]] if variances else []
+        return torch.cat([*logits, *drawn, *shown], dim=1)
+
+    def _drawn_weights(self) -> Tensor:
+        """Return the weights (T x C, F) of the members that are drawn."""
+        count, features = self.draws * self.classes, self.weight.shape[1]
+        if len(self.noise) != count:
+            generator = torch.Generator().manual_seed(self.seed + 2)
+            self.noise = torch.randn(count, features, generator=generator).to(self.weight.device)
+        spread = (self.ridge * self.mean_field / OWN_FACTOR) ** 0.5
+        return self.weight.repeat(self.draws, 1) + spread * self.noise @ self.root[0]
+
+    @torch.no_grad()
+    def _gather(self, features: Tensor, images: int) -> None:
+        """Add what features say to the precision: their sum, or with a momentum their mean an image."""
+        for member in range(max(1, self.members)):
+            total = torch.zeros_like(self.precision[member])
+            for block in features.split(_ROWS):
+                phi = self.random_features(block, member).float()
+                total += (phi.T @ phi).double()
+            if self.momentum and not self.gathering:
+                self.precision[member].mul_(self.momentum).add_(total, alpha=(1 - self.momentum) / images)
+            else:
+                self.precision[member] += total
+
+    @torch.no_grad()
+    def reset_precision(self) -> None:
+        """Forget what the data said of the weights: the variance is the prior's again."""
+        self.precision.copy_(torch.eye(self.precision.shape[-1], dtype=torch.float64) * self.ridge)
+        self.invert_precision()
+
+    @torch.no_grad()
+    def invert_precision(self) -> None:
+        """Take the precision into use: root^T root = P^-1, by Cholesky in float64."""
+        lower = torch.linalg.cholesky(self.precision)
+        unit = torch.eye(lower.shape[-1], dtype=lower.dtype, device=lower.device).expand_as(lower)
+        self.root.copy_(torch.linalg.solve_triangular(lower, unit, upper=False))

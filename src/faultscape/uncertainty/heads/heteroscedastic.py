@@ -1,0 +1,109 @@
+"""A heteroscedastic head: logits are Gaussian, with a covariance of low rank and a diagonal that follow from the features; probabilities are the mean softmax of draws.
+
+Conventions: z = mu(x) + V(x) eps_K + d(x) eps_C, with V (C, K) for K factors and d = softplus + .001; p = mean over draws of softmax(z / T), at least 1e-7, and the output is log p. Noise is
+the same at all pixels of all images, drawn from the seed, so that results do not depend on what runs beside; it is independent for each class. ``shared_noise`` is the authors' form: one
+number a draw for the whole diagonal, which cancels in the softmax where the diagonal is equal. Work goes in blocks of pixels, so that memory does not grow with the image; in training
+blocks are computed again in the backward pass.
+Source: Collier et al. 2021; S3 2.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from faultscape.uncertainty.heads.channels import Channels, Head, Start
+from faultscape.uncertainty.heads.linear import linear_parameters
+
+FACTORS, SAMPLES, TEMPERATURE, FLOOR = 5, 1000, 1.0, 1e-7
+_LEAST_SCALE = 1e-3
+_AT_ONCE = 1 << 22  # logits of all draws that are held at a time
+
+
+def mean_softmax(
+    location: Tensor,
+    factors: Tensor,
+    scale: Tensor,
+    of_factors: Tensor,
+    of_classes: Tensor,
+    temperature: float = TEMPERATURE,
+    floor: float = FLOOR,
+) -> Tensor:
+    """Return log of the mean softmax (n, C) of draws of logits with a location (n, C), factors (n, C, K) and a scale (n, C); noise is (S, K) and (S, C), or (S, 1) where classes share it.
+
+    >>> noise = torch.randn(20_000, 3, generator=torch.Generator().manual_seed(0))
+    >>> mean_softmax(torch.tensor([[2.0, 1.0, 0.0]]), torch.zeros(1, 3, 1), torch.full((1, 3), 1.5), noise[:, :1], noise).exp().round(decimals=2)
+    tensor([[0.5500, 0.3000, 0.1500]])
+    """
+    drawn = location[:, None] + torch.einsum("nck,sk->nsc", factors, of_factors) + scale[:, None] * of_classes[None]
+    return torch.softmax(drawn / temperature, dim=-1).mean(1).clamp_min(floor).log()
+
+
+class HeteroscedasticHead(Head):
+    """Logits whose noise follows from the features: features (..., D) to log of the mean probability (..., C), with ``draws`` members behind it where they are asked for.
+
+    >>> HeteroscedasticHead(3, 2, samples=10).eval()(torch.zeros(5, 3)).shape
+    torch.Size([5, 2])
+    """
+
+    of_factors: Tensor
+    of_classes: Tensor
+
+    def __init__(
+        self,
+        dimensions: int,
+        classes: int,
+        start: Start | None = None,
+        seed: int = 0,
+        *,
+        factors: int = FACTORS,
+        samples: int = SAMPLES,
+        temperature: float = TEMPERATURE,
+        shared_noise: bool = False,
+    ) -> None:
+        super().__init__()
+        self.dimensions, self.classes = dimensions, classes
+        self.factors, self.temperature = factors, temperature
+        self.location, self.location_bias = linear_parameters(dimensions, classes, start, seed)
+        self.factor, self.factor_bias = linear_parameters(dimensions, classes * factors, None, seed + 1)
+        self.scale, self.scale_bias = linear_parameters(dimensions, classes, None, seed + 2)
+        generator = torch.Generator().manual_seed(seed + 3)
+        self.register_buffer("of_factors", torch.randn(samples, factors, generator=generator), persistent=False)
+        shared = 1 if shared_noise else classes
+        self.register_buffer("of_classes", torch.randn(samples, shared, generator=generator), persistent=False)
+
+    @property
+    def channels(self) -> Channels:
+        """The logarithm of the mean probability, and in use the members that were asked for."""
+        return Channels(self.classes, members=0 if self.training else self.draws)
+
+    def start(self) -> Start:
+        """Return the weight and the bias of the location."""
+        return self.location, self.location_bias
+
+    def noise(self, features: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the location (n, C), the factors (n, C, K) and the scale (n, C) of the logits of features (n, D)."""
+        location = nn.functional.linear(features, self.location, self.location_bias)
+        factors = nn.functional.linear(features, self.factor, self.factor_bias).unflatten(-1, (self.classes, self.factors))
+        scale = nn.functional.softplus(nn.functional.linear(features, self.scale, self.scale_bias)) + _LEAST_SCALE
+        return location, factors, scale
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Return the channels of features (..., D)."""
+        flat = features.reshape(-1, features.shape[-1])
+        location, factors, scale = self.noise(flat)
+        step = max(1, _AT_ONCE // (len(self.of_factors) * self.classes))
+        parts = zip(location.split(step), factors.split(step), scale.split(step), strict=True)
+        made = torch.cat([self._block(*part) for part in parts])
+        if count := self.channels.members:
+            low, wide = self.of_factors[:count], self.of_classes[:count]
+            members = location[:, None] + torch.einsum("nck,sk->nsc", factors, low) + scale[:, None] * wide[None]
+            made = torch.cat([made, (members / self.temperature).flatten(1)], dim=1)
+        return made.reshape(*features.shape[:-1], -1)
+
+    def _block(self, location: Tensor, factors: Tensor, scale: Tensor) -> Tensor:
+        given = (location, factors, scale, self.of_factors, self.of_classes, self.temperature)
+        if torch.is_grad_enabled() and self.training:
+            return checkpoint(mean_softmax, *given, use_reentrant=False)
+        return mean_softmax(*given)

@@ -1,0 +1,50 @@
+"""A plain linear head: the layer that a network has, or a new one of as many classes as are asked for.
+
+Source: S3 2 (the deterministic model).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from faultscape.uncertainty.heads.channels import Head, Start
+
+
+class LinearHead(Head):
+    """y = W x + b; with a ``start`` of as many classes, the numbers of that layer.
+
+    >>> LinearHead(3, 2)(torch.zeros(5, 3)).shape
+    torch.Size([5, 2])
+    """
+
+    def __init__(self, dimensions: int, classes: int, start: Start | None = None, seed: int = 0) -> None:
+        super().__init__()
+        self.dimensions, self.classes = dimensions, classes
+        self.weight, self.bias = linear_parameters(dimensions, classes, start, seed)
+
+    def folded(self) -> Start:
+        """Return its weight and bias."""
+        return self.weight, self.bias
+
+    def start(self) -> Start:
+        """Return its weight and bias."""
+        return self.weight, self.bias
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Return logits (..., C) of features (..., D)."""
+        return nn.functional.linear(features, self.weight, self.bias)
+
+
+def linear_parameters(dimensions: int, classes: int, start: Start | None, seed: int) -> tuple[nn.Parameter, nn.Parameter]:
+    """Return a weight (C, D) and a bias (C,): those of a layer of the same size, else drawn anew.
+
+    New weights are Normal(0, sqrt(.02 / D)) cut at two standard deviations, as the authors of S3 draw those of their decoder (variance scaling of .02 by fan-in), and biases 0.
+    """
+    if start is not None and tuple(start[0].shape) == (classes, dimensions):
+        bias = start[1] if start[1] is not None else torch.zeros(classes)
+        return nn.Parameter(start[0].detach().clone()), nn.Parameter(bias.detach().clone())
+    drawn = torch.empty(classes, dimensions)
+    spread = (0.02 / dimensions) ** 0.5
+    nn.init.trunc_normal_(drawn, std=spread, a=-2 * spread, b=2 * spread, generator=torch.Generator().manual_seed(seed))
+    return nn.Parameter(drawn), nn.Parameter(torch.zeros(classes))

@@ -1,0 +1,85 @@
+"""Networks of the transformers library: SegFormer of any size, and whatever folder of the library segments or encodes.
+
+Conventions: what a folder holds becomes the start of a network, its last layer drawn anew where the classes differ. A semantic network stays as it is; a ViT becomes the encoder of a
+`Segmenter`. A network is described by its configuration, so that it is built again without the folder.
+Source: Xie et al. 2021 (SegFormer).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from faultscape.errors import ModelError, library_text
+from faultscape.library_warnings import without_warnings
+from faultscape.uncertainty.networks.segmenter import Segmenter
+
+SEGFORMERS = {  # widths of the stages, their blocks, width of the decoder
+    "b0": ((32, 64, 160, 256), (2, 2, 2, 2), 256),
+    "b1": ((64, 128, 320, 512), (2, 2, 2, 2), 256),
+    "b2": ((64, 128, 320, 512), (3, 4, 6, 3), 768),
+    "b3": ((64, 128, 320, 512), (3, 4, 18, 3), 768),
+    "b4": ((64, 128, 320, 512), (3, 8, 27, 3), 768),
+    "b5": ((64, 128, 320, 512), (3, 6, 40, 3), 768),
+}
+ENCODERS = ("vit",)  # that a Segmenter is made of
+
+
+def segformer(size: str, classes: int, dropout: float) -> nn.Module:
+    """Return a SegFormer of a size (b0 to b5), its weights drawn anew."""
+    from transformers import SegformerConfig, SegformerForSemanticSegmentation
+
+    widths, depths, decoder = SEGFORMERS[size]
+    config = SegformerConfig(
+        hidden_sizes=list(widths),
+        depths=list(depths),
+        decoder_hidden_size=decoder,
+        classifier_dropout_prob=dropout,
+        num_labels=classes,
+    )
+    return SegformerForSemanticSegmentation(config)
+
+
+def of_folder(folder: str, classes: int) -> nn.Module:
+    """Return the network that a folder of the library holds, with its weights; ModelError where it neither segments by classes nor is a ViT."""
+    import transformers
+
+    config = _config(folder)
+    auto = transformers.AutoModel if config.model_type in ENCODERS else transformers.AutoModelForSemanticSegmentation
+    told: dict[str, Any] = {"add_pooling_layer": False} if config.model_type in ENCODERS else {}
+    safe = any(Path(folder).glob("*.safetensors"))
+    if not safe:
+        raise ModelError(f"{folder}: holds no weights as safetensors; nothing else is read, since it may run code")
+    try:
+        with without_warnings():
+            made = auto.from_pretrained(folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, **told)
+    except Exception as error:  # noqa: BLE001 - a damaged folder fails anywhere in the library
+        raise ModelError(f"{folder}: transformers cannot load it: {library_text(error)}") from None
+    return Segmenter(made, classes) if config.model_type in ENCODERS else made
+
+
+def of_config(config: dict[str, Any], classes: int) -> nn.Module:
+    """Return a network of a configuration of the library, its weights drawn anew."""
+    import transformers
+
+    kind = str(config["model_type"])
+    held = transformers.AutoConfig.for_model(kind, **{key: value for key, value in config.items() if key != "model_type"})
+    if kind in ENCODERS:
+        return Segmenter(transformers.ViTModel(held, add_pooling_layer=False), classes)
+    return transformers.AutoModelForSemanticSegmentation.from_config(held)
+
+
+def _config(folder: str) -> Any:
+    import transformers
+    from transformers.models.auto.modeling_auto import MODEL_FOR_SEMANTIC_SEGMENTATION_MAPPING_NAMES as SEMANTIC
+
+    try:
+        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # noqa: BLE001 - a damaged file fails anywhere in the library
+        raise ModelError(f"{folder}: transformers cannot read its config.json: {library_text(error)}") from None
+    if config.model_type not in (*SEMANTIC, *ENCODERS):
+        known = ", ".join(sorted([*SEMANTIC, *ENCODERS]))
+        raise ModelError(f"{folder}: is of kind {config.model_type!r}, which cannot be trained here; kinds that can are {known}")
+    return config

@@ -1,0 +1,151 @@
+"""Give a network another last layer, in one line: any torch module that ends in a linear layer or a 1x1 convolution.
+
+Conventions: the network is changed in place and wrapped: `DoubtNetwork` is called as the network was, and returns `Doubt`. What the network does behind its last layer is done to all channels of
+the head, so that it may reshape and up-sample but not look at the classes. A new linear head of as many classes keeps the layer's numbers, and BatchEnsemble and the heteroscedastic head start from
+them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor, nn
+
+from faultscape.errors import ModelError, closest
+from faultscape.uncertainty.catalogue import Value, head_named
+from faultscape.uncertainty.heads.channels import Doubt, Head, split
+
+
+class HeadOfConvolution(nn.Module):
+    """A head in the place of a 1x1 convolution: (N, D, h, w) to (N, K, h, w)."""
+
+    def __init__(self, head: Head) -> None:
+        super().__init__()
+        self.head = head
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Return the head's channels at every pixel; of what is one linear map by the convolution that the layer was."""
+        if (folded := self.head.folded()) is not None:
+            return nn.functional.conv2d(features, folded[0][:, :, None, None], folded[1])
+        return self.head(features.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+
+
+class HeadOfLinear(nn.Module):
+    """A head in the place of a linear layer: (..., D) to (..., K)."""
+
+    def __init__(self, head: Head) -> None:
+        super().__init__()
+        self.head = head
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Return the head's channels."""
+        return self.head(features)
+
+
+class DoubtNetwork(nn.Module):
+    """A network whose last layer is a head of this room; called as the network was, it returns `Doubt`. ``layer`` is where its head stands."""
+
+    def __init__(self, net: nn.Module, layer: str) -> None:
+        super().__init__()
+        self.net, self.layer = net, layer
+
+    @property
+    def head(self) -> Head:
+        """The head within the network."""
+        head = self.net.get_submodule(self.layer).head
+        assert isinstance(head, Head)
+        return head
+
+    def forward(self, *inputs: Any, **named: Any) -> Doubt:
+        """Return what the network says of its inputs."""
+        return split(output_tensor(self.net(*inputs, **named)), self.head.channels, type(self.net).__name__)
+
+
+def replace_head(
+    net: nn.Module, head: str = "linear", classes: int | None = None, *, layer: str = "", seed: int = 0, **options: Value
+) -> DoubtNetwork:
+    """Return a network with another last layer: ``net = replace_head(net, "gp", classes=19)``.
+
+    ``head`` is one of HEADS and ``options`` are its own; ``classes`` are by default as many as the layer had. ``layer`` names the layer to replace where it is not the last linear layer or 1x1
+    convolution of the network. Errors: ModelError for a network without such a layer, OptionError for a head or an option that there is not.
+
+    >>> import torch
+    >>> net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 4, 1))
+    >>> replace_head(net, "batch-ensemble", members=2)(torch.zeros(1, 3, 6, 6)).members.shape
+    torch.Size([1, 2, 4, 6, 6])
+    """
+    kind = head_named(head)
+    kind.check(options)
+    if isinstance(net, DoubtNetwork):
+        net, layer = net.net, layer or net.layer
+    name, old = last_layer(net, layer)
+    if isinstance(old, HeadOfConvolution | HeadOfLinear):
+        width, count, start, place = old.head.dimensions, old.head.classes, old.head.start(), type(old)
+    elif isinstance(old, nn.Conv2d):
+        width, count, start, place = old.in_channels, old.out_channels, (old.weight[:, :, 0, 0], old.bias), HeadOfConvolution
+    else:
+        width, count, start, place = old.in_features, old.out_features, (old.weight, old.bias), HeadOfLinear
+    told = {**kind.options, **options}
+    made = kind.build(width, classes or count, start, seed, **told)
+    device = next((p.device for p in net.parameters()), None)
+    if name:
+        net.set_submodule(name, place(made.to(device)).train(net.training))
+        return DoubtNetwork(net, name)
+    raise ModelError("the network is a single layer; put it into a module of its own, such as torch.nn.Sequential")
+
+
+def last_layer(net: nn.Module, name: str = "") -> tuple[str, Any]:
+    """Return (name, layer) of the layer that gives a network's classes: the last linear layer or 1x1 convolution outside auxiliary heads, of a head that was put there before the place of that.
+
+    Errors: ModelError where there is none, or none of this name.
+
+    >>> last_layer(nn.Sequential(nn.Linear(3, 2), nn.ReLU()))
+    ('0', Linear(in_features=3, out_features=2, bias=True))
+    """
+    found = {key: module for key, module in net.named_modules() if _replaceable(module)}
+    inside = {key for key in found for place in found if place and key.startswith(f"{place}.")}
+    found = {key: module for key, module in found.items() if key not in inside}
+    called = type(net).__name__
+    if name:
+        if name in found:
+            return name, found[name]
+        known = dict(net.named_modules())
+        if name in known:
+            raise ModelError(f"{called}: its layer {name!r} is {type(known[name]).__name__}; only linear layers and 1x1 convolutions can be replaced")
+        raise ModelError(f"{called}: has no layer {name!r}.{closest(name, [*known])} Those that can be replaced are {', '.join([*found][-8:]) or 'none'}")
+    main = {key: module for key, module in found.items() if "aux" not in key.lower()}
+    if not main:
+        raise ModelError(f"{called}: has no linear layer or 1x1 convolution that could be replaced; its last layers are {_last_words(net)}")
+    labels = getattr(getattr(net, "config", None), "num_labels", None)
+    fitting = {key: module for key, module in main.items() if labels and _outputs(module) == labels}
+    return list((fitting or main).items())[-1]
+
+
+def output_tensor(given: Any) -> Tensor:
+    """Return the tensor of logits within whatever a network gave: itself, ``out`` or ``logits``, or the first of a tuple."""
+    for key in ("logits", "out"):
+        if isinstance(given, dict) and key in given:
+            return output_tensor(given[key])
+        if not isinstance(given, Tensor) and hasattr(given, key):
+            return output_tensor(getattr(given, key))
+    if isinstance(given, tuple | list) and given:
+        return output_tensor(given[0])
+    if not isinstance(given, Tensor):
+        raise ModelError(f"the network gave {type(given).__name__}; expected a tensor, or one called `logits` or `out`")
+    return given
+
+
+def _replaceable(module: nn.Module) -> bool:
+    if isinstance(module, nn.Conv2d):
+        return module.kernel_size == (1, 1) and module.groups == 1 and module.stride == (1, 1)
+    return isinstance(module, nn.Linear | HeadOfConvolution | HeadOfLinear)
+
+
+def _outputs(module: Any) -> int:
+    if isinstance(module, HeadOfConvolution | HeadOfLinear):
+        return module.head.classes
+    return module.out_channels if isinstance(module, nn.Conv2d) else module.out_features
+
+
+def _last_words(net: nn.Module) -> str:
+    return ", ".join([f"{name} ({type(module).__name__})" for name, module in net.named_modules() if name][-4:]) or "none with a name"

@@ -1,0 +1,1 @@
+"""Training: losses, rates, crops, presets and the one loop."""

@@ -1,0 +1,124 @@
+"""MC dropout: members follow from the seed alone, and what lies below the lowest dropout layer runs once."""
+
+from __future__ import annotations
+
+import pytest
+
+import faultscape as fs
+from faultscape.errors import ModelError, OptionError
+
+
+@pytest.fixture
+def torch():
+    import torch
+
+    torch.manual_seed(0)
+    with torch.set_grad_enabled(False):
+        yield torch
+
+
+def convolutions(torch):
+    """Return a network with a skip connection, which adds in place to what it took from below."""
+
+    class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.stem = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.ReLU(inplace=True))
+            self.middle = torch.nn.Conv2d(8, 8, 3, padding=1)
+            self.head = torch.nn.Conv2d(8, 4, 1)
+
+        def forward(self, x):
+            low = self.stem(x)
+            high = self.middle(low)
+            low += high
+            return self.head(low)
+
+    return Net().eval()
+
+
+class Calls:
+    """Count the calls of a module's own work."""
+
+    def __init__(self, module) -> None:
+        self.number, inner = 0, module.forward
+
+        def counted(*inputs):
+            self.number += 1
+            return inner(*inputs)
+
+        module.forward = counted
+
+
+def test_every_member_is_the_network_run_with_that_members_masks(torch) -> None:
+    net = convolutions(torch)
+    made = fs.uncertainty.add_dropout(net, ["middle"], rate=0.5, samples=4).eval()
+    x = torch.randn(2, 3, 6, 6)
+    members = made(x).members
+    for t in range(4):
+        net.middle.dropout.member = t
+        torch.testing.assert_close(members[:, t], net(x))
+    assert len({float(members[0, t, 0, 0, 0]) for t in range(4)}) == 4
+
+
+def test_what_lies_below_the_lowest_dropout_layer_runs_once_and_the_rest_once_a_member(torch) -> None:
+    net = convolutions(torch)
+    stem, head = Calls(net.stem), Calls(net.head)
+    fs.uncertainty.add_dropout(net, ["middle"], samples=5).eval()(torch.randn(1, 3, 6, 6))
+    assert (stem.number, head.number) == (1, 5)
+
+
+def test_nothing_of_a_network_stays_changed_after_a_run(torch) -> None:
+    net = convolutions(torch)
+    made, x = fs.uncertainty.add_dropout(net, ["middle"], samples=3).eval(), torch.randn(1, 3, 6, 6)
+    first = made(x).members
+    made(torch.randn(1, 3, 8, 8))
+    assert torch.equal(made(x).members, first)
+    assert not any("forward" in vars(module) or module._forward_hooks or module._forward_pre_hooks for module in made.modules())
+
+
+def test_masks_are_the_same_for_every_image_and_follow_from_the_seed(torch) -> None:
+    x = torch.randn(3, 3, 6, 6)
+    state = convolutions(torch).state_dict()
+
+    def members(seed: int, images):
+        net = convolutions(torch)
+        net.load_state_dict(state)
+        return fs.uncertainty.add_dropout(net, ["middle"], rate=0.5, seed=seed).eval()(images).members
+
+    torch.testing.assert_close(members(0, x)[1:2], members(0, x[1:2]))
+    assert not torch.equal(members(0, x), members(1, x))
+
+
+def test_in_training_it_is_dropout_as_ever_and_one_pass(torch) -> None:
+    made = fs.uncertainty.add_dropout(convolutions(torch), ["middle"], rate=0.5).train()
+    x = torch.randn(1, 3, 6, 6)
+    assert made(x).members is None
+    assert not torch.equal(made(x).logits, made(x).logits)
+
+
+def test_members_of_a_head_are_members_of_every_pass(torch) -> None:
+    net = fs.uncertainty.replace_head(convolutions(torch), "batch-ensemble+gp", features=32).eval()
+    said = fs.uncertainty.add_dropout(net, ["net.middle"], samples=2).eval()(torch.randn(1, 3, 6, 6))
+    assert said.members.shape == (1, 6, 4, 6, 6)
+    assert said.variance.shape == (1, 6, 6)
+
+
+def test_a_transformers_encoder_runs_once(torch) -> None:
+    from transformers import SegformerConfig, SegformerForSemanticSegmentation
+
+    small = SegformerConfig(hidden_sizes=[8, 8, 16, 16], depths=[1, 1, 1, 1], num_attention_heads=[1, 1, 2, 2], decoder_hidden_size=16, num_labels=7)
+    net = fs.uncertainty.replace_head(SegformerForSemanticSegmentation(small)).eval()
+    calls, x = Calls(net.net.segformer.stages[0]), torch.randn(1, 3, 64, 96)
+    before = net(pixel_values=x).logits
+    made = fs.uncertainty.add_dropout(net, ["net.decode_head.dropout"], rate=1e-9, samples=3).eval()
+    calls.number = 0
+    members = made(pixel_values=x).members
+    assert calls.number <= 1
+    torch.testing.assert_close(members[:, 2], before, rtol=1e-4, atol=1e-6)
+
+
+def test_a_layer_that_does_not_exist_names_the_near_ones(torch) -> None:
+    with pytest.raises(ModelError, match=r"Net: has no layer 'midle'\. Did you mean 'middle'\?"):
+        fs.uncertainty.add_dropout(convolutions(torch), ["midle"])
+    with pytest.raises(OptionError, match="a dropout rate lies between 0 and 1; got 1"):
+        fs.uncertainty.add_dropout(convolutions(torch), ["middle"], rate=1)
