@@ -256,7 +256,7 @@ def test_what_cannot_be_judged_is_refused_in_one_line(corpus: made.Corpus, count
     with refused(ModelError, "--scorer makes doubt of a network's logits, and this is a folder"):
         fs.predict(bare, corpus.models, scorer=["msp"])
     line = refused_line("predict", bare, f"net={nets(corpus)['net']}", "--scorer", "mutual-information", "--engine", "local")
-    assert "needs several members (an ensemble, --flip or --scales)" in line
+    assert "needs several members (an ensemble, --flip, --scales, or a network trained with a head that has some)" in line
 
 
 def test_consistency_ranks_models_of_a_study_without_any_label(corpus: made.Corpus, tmp_path: Path) -> None:

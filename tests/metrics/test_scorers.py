@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +35,7 @@ def test_every_scorer_is_complete_and_large_where_the_model_doubts(name: str) ->
     sharp = np.linspace(8, 0.5, 40)
     one, other = pixels(sharp), pixels(sharp) * np.linspace(1, 0.2, 40, dtype=np.float32)
     facts = facts_of_members([one, other], (40, 1)) if scorer.needs == "members" else facts_of(one, (40, 1))
+    facts = replace(facts, variance=np.exp(-sharp, dtype=np.float32)[None])
     score = score_pixels(scorer, facts, classes=3, key=b"image")
     assert score.dtype == np.float32
     assert score.shape == (1, 40)
@@ -66,8 +67,9 @@ def test_a_scorer_says_what_a_model_lacks() -> None:
         "predictive-entropy",
         "expected-entropy",
         "mutual-information",
+        "variance",
     ]
-    assert [name for name in NAMES if missing(scorer_named(name), several)] == ["max-logit", "energy"]
+    assert [name for name in NAMES if missing(scorer_named(name), several)] == ["max-logit", "energy", "variance"]
 
 
 def test_chance_follows_from_the_image_alone() -> None:

@@ -42,9 +42,9 @@ class Calls:
     def __init__(self, module) -> None:
         self.number, inner = 0, module.forward
 
-        def counted(*inputs):
+        def counted(*inputs, **named):
             self.number += 1
-            return inner(*inputs)
+            return inner(*inputs, **named)
 
         module.forward = counted
 

@@ -28,7 +28,7 @@ class PixelFacts:
     (S4 eq. 1). Of logits ``top`` is the largest and ``log_sum`` the logarithm of the sum of their exponentials; None of
     what has none. Of several members ``labels`` is the class of the largest mean probability, ``predictive`` the entropy of the
     mean, ``expected`` the mean of the members' entropies and ``information`` the mutual information, predictive - expected
-    (S4 eq. 2), made without a difference.
+    (S4 eq. 2), made without a difference. ``variance`` is that of the logits, of a network that says it (S3, Gaussian process).
     """
 
     winner: np.ndarray
@@ -41,6 +41,7 @@ class PixelFacts:
     predictive: np.ndarray | None = None
     expected: np.ndarray | None = None
     information: np.ndarray | None = None
+    variance: np.ndarray | None = None
 
 
 def facts_of(scores: np.ndarray, size: tuple[int, int], *, marginal: bool = False) -> PixelFacts:

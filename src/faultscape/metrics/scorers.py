@@ -22,8 +22,9 @@ from faultscape.metrics.doubt import LOGIT_END
 from faultscape.metrics.pixel_facts import PixelFacts
 from faultscape.metrics.scores.submissions import round_submitted
 
-Needs = Literal["nothing", "probabilities", "logits", "members", "submission"]
+Needs = Literal["nothing", "probabilities", "logits", "members", "variance", "submission"]
 _BLOCK = 1 << 15  # pixels whose scores are rounded at a time
+_LEAST_VARIANCE = np.float32(1e-30)
 NONE = "none"  # the word for no scorer at all
 ORDER = "logits, bilinear to the working size, softmax, mean of members, score"
 
@@ -74,6 +75,7 @@ SCORERS: tuple[Scorer, ...] = (
     Scorer("predictive-entropy", "Predictive entropy", "H(mean p)", lambda facts: _needed(facts.predictive), needs="members", most=math.log, source="S4 eq. 1"),
     Scorer("expected-entropy", "Expected entropy", "mean H(p)", lambda facts: _needed(facts.expected), needs="members", most=math.log, source="S4 eq. 2"),
     Scorer("mutual-information", "Mutual information", "H(mean p) - mean H(p)", lambda facts: _needed(facts.information), needs="members", most=math.log, source="S4 eq. 2"),
+    Scorer("variance", "Variance of logits", "log v", lambda facts: np.log(np.maximum(_needed(facts.variance), _LEAST_VARIANCE)), needs="variance", source="S3 2; Liu et al. 2020"),
 )
 # fmt: on
 
@@ -107,7 +109,10 @@ def missing(scorer: Scorer, facts: PixelFacts) -> str:
         return "logits"
     if scorer.needs == "submission":
         return "a program that writes it (`reliability --submission`)"
-    return "several members (an ensemble, --flip or --scales)" if scorer.needs == "members" and facts.information is None else ""
+    if scorer.needs == "variance" and facts.variance is None:
+        return "the variance of logits (a network with the head gp)"
+    members = "several members (an ensemble, --flip, --scales, or a network trained with a head that has some)"
+    return members if scorer.needs == "members" and facts.information is None else ""
 
 
 def score_pixels(scorer: Scorer, facts: PixelFacts, *, classes: int = 0, key: bytes = b"") -> np.ndarray:

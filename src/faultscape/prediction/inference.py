@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -71,7 +72,9 @@ class Inference:
 
     def __init__(self, network: Network, way: Way | None = None, keep: Keep = _PLAIN) -> None:
         way, own = way or Way(), getattr(network, "window", None)  # a network may say in which windows it was made to see
-        self.network, self.way, self.keep = network, replace(way, window=own) if own and way.window is None else way, keep
+        if own and way.window is None:
+            way = replace(way, window=own, stride=way.stride or getattr(network, "stride", None))
+        self.network, self.way, self.keep = network, way, keep
         self.warm = False
         self._spent = threading.local()
         self._batch = network.batch
@@ -84,6 +87,11 @@ class Inference:
             )
         if keep.embeddings and not self.way.plain:
             raise OptionError("--keep embedding is for whole pictures: leave --window, --flip and --scales out")
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        return self.network.name
 
     @property
     def batch(self) -> int:
@@ -147,6 +155,8 @@ class Inference:
                 return Output(None, problem=f"{self.network.name}: gave a confidence {wrong}; expected 0 to 1 a pixel, H x W")
             share = winners.enlarged(said.reshape(1, *said.shape[-2:]), target)[0]
             kept["confidence"] = (np.rint(np.clip(share, 0, 1) * 255).astype(np.uint8),)
+        if answer.scores is None and answer.members:
+            return self._of_members(answer, target, key, kept, [self.network.marginal] * len(answer.members))
         if answer.scores is None:
             assert answer.labels is not None
             if self.keep.scorers:
@@ -172,10 +182,37 @@ class Inference:
         """Return what the probabilities of each pixel say; of several views what the mean of their logits says, and how they differ."""
         assert answer.scores is not None
         facts = facts_of(answer.scores, target, marginal=self.network.marginal)
+        facts = replace(facts, variance=_enlarged(answer.variance, target))
         if not answer.members:
             return facts
         apart = facts_of_members(answer.members, target, marginal=self.network.marginal)
         return replace(facts, expected=apart.expected, information=apart.information, predictive=apart.entropy)
+
+    def _of_members(
+        self, answer: Answer, target: Size, key: bytes, kept: dict[str, Arrays], marginal: Sequence[bool]
+    ) -> Output:
+        """Return labels and what is kept of the mean of members' probabilities, of an answer that has no scores of its own."""
+        if any(np.isnan(scores).any() for scores in answer.members):
+            return Output(None, problem=NAN)
+        if self.keep.logits:
+            return Output(None, problem=f"{self.name}: averages probabilities of its members, so that it has no logits to keep")
+        facts = facts_of_members(answer.members, target, marginal=marginal)
+        facts = replace(facts, variance=_enlarged(answer.variance, target))
+        assert facts.labels is not None
+        try:
+            kept = kept | doubts(self.keep, facts, len(answer.members[0]), key)
+        except FaultscapeError as error:
+            return Output(None, problem=f"{self.name}: {error}")
+        if self.keep.confidence and "confidence" not in kept:
+            kept["confidence"] = (np.rint(facts.winner * 255).astype(np.uint8),)
+        if (few := self.keep.probabilities) is not None:
+            total: Any = 0
+            for scores, of_marginal in zip(answer.members, marginal, strict=True):
+                total = total + winners.probabilities(scores, target, marginal=of_marginal)
+            shares = total / np.float32(len(answer.members))
+            values, *classes = winners.leading(shares, few) if few else (shares,)
+            kept["probabilities"] = (values.astype(np.float16), *classes)
+        return Output(facts.labels, kept)
 
     def _windows(self, view: np.ndarray) -> Sequence[windows.Window | None]:
         height, width = view.shape[1:]
@@ -209,6 +246,11 @@ class Inference:
         half = (len(inputs) + 1) // 2
         self._batch = half if few else self._batch
         return self._together(inputs[:half]) + self._together(inputs[half:])
+
+
+def _enlarged(values: np.ndarray | None, size: Size) -> np.ndarray | None:
+    """Return (h, w) values at a size, bilinearly."""
+    return None if values is None else np.array(winners.enlarged(values[None], size)[0])
 
 
 def _cut(view: np.ndarray, box: windows.Window | None) -> np.ndarray:

@@ -2,12 +2,14 @@
 
 Conventions: what is folded is folded in the order of the picture's parts, whichever comes first, since sums of floats depend on
 it. Views that are wanted ``apart`` too are held until the end. Views (flips, scales) are each brought to the size of the first view's scores, bilinearly, and averaged. What is averaged are
-scores before any softmax.
+scores before any softmax, those of each member of a network by themselves, and the variance; a network with members of its own has no others, so that its views are not apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -37,6 +39,7 @@ class Merged:
         self._next = 0
         self._overlap: Overlap | None = None
         self._total: np.ndarray | None = None
+        self._like: Answer | None = None  # whose layers are summed
         self._problems: dict[int, str] = {}
 
     def add(self, place: int, answer: Answer | str) -> None:
@@ -63,8 +66,10 @@ class Merged:
         if self._whole:
             return self._waiting[0]
         assert self._total is not None
+        assert self._like is not None
         self._total /= len(self._sizes)
-        return Answer(np.ascontiguousarray(self._total), members=tuple(self._views or ()))
+        whole = _parted(self._total, self._like)
+        return replace(whole, members=tuple(self._views)) if self._views and not whole.members else whole
 
     @property
     def _whole(self) -> bool:
@@ -76,23 +81,42 @@ class Merged:
             words = "cuts pictures into windows itself, so that a layer has no one answer to keep"
         else:
             words = "gives labels, and only logits can be averaged: leave --window, --flip and --scales out"
-        if self._layers or answer.scores is None:
+        if self._layers or (answer.scores is None and not answer.members):
             self._problems[len(self.parts)] = f"{self._name}: {words}"
             return
+        self._like = self._like or answer
         if box is None:
-            self._add_view(view, answer.scores)
+            self._add_view(view, _stacked(answer))
             return
         self._overlap = self._overlap or Overlap(*self._sizes[view])
-        self._overlap.add(answer.scores, box)
+        self._overlap.add(_stacked(answer), box)
         if self._next + 1 == len(self.parts) or self.parts[self._next + 1][0] != view:
             overlap, self._overlap = self._overlap, None
             self._add_view(view, overlap.mean())
 
     def _add_view(self, view: int, scores: np.ndarray) -> None:
         scores = scores[..., ::-1] if self._mirrored and view % 2 else scores
-        if self._views is not None:
-            self._views.append(np.ascontiguousarray(scores))
+        if self._views is not None and self._like is not None and not self._like.members:
+            self._views.append(np.ascontiguousarray(_parted(scores, self._like).scores))
         if self._total is None:
             self._total = np.array(scores)
         else:
             self._total += winners.enlarged(scores, (self._total.shape[2], self._total.shape[1]))
+
+
+def _stacked(answer: Answer) -> np.ndarray:
+    """Return all layers of an answer as one array: scores, those of its members, the variance."""
+    layers = [layer for layer in (answer.scores, *answer.members) if layer is not None]
+    layers += [answer.variance[None]] if answer.variance is not None else []
+    return layers[0] if len(layers) == 1 else np.concatenate(layers)
+
+
+def _parted(layers: np.ndarray, like: Answer) -> Answer:
+    """Return layers that were stacked as an answer with those of another."""
+    count = len(like.scores) if like.scores is not None else 0
+    cuts = [count * (like.scores is not None)]
+    for member in like.members:
+        cuts.append(cuts[-1] + len(member))
+    parts = [np.ascontiguousarray(layers[first:last]) for first, last in pairwise(cuts)]
+    variance = layers[cuts[-1]] if like.variance is not None else None
+    return Answer(np.ascontiguousarray(layers[:count]) if count else None, members=tuple(parts), variance=variance)

@@ -50,7 +50,7 @@ def run(model: Inference, trial: Trial) -> None:
 
 def _check_is_a_map(name: str, answer: Answer, shown: np.ndarray) -> None:
     """ModelError where a network gives one answer for a whole image (3, H, W) that is larger than what one place of any segmentation network stands for."""
-    said = answer.labels if answer.scores is None else answer.scores
+    said = next((values for values in (answer.scores, *answer.members, answer.labels) if values is not None), None)
     if said is not None and said.shape[-2:] == (1, 1) and max(shown.shape[1:]) > COARSEST:
         raise ModelError(
             f"{name}: gives one answer for a whole image of {shown.shape[2]} x {shown.shape[1]}, as a classifier does; expected a map. "
@@ -64,7 +64,8 @@ def count_channels(model: Inference, size: Size) -> None:
         (answer,) = model.run([model.prepare(np.zeros((size[1], size[0], 3), np.uint8), size)])
         if isinstance(answer, str):
             raise ModelError(answer)
-        model.network.channels = None if answer.scores is None else len(answer.scores)
+        layers = answer.members if answer.scores is None else (answer.scores,)
+        model.network.channels = len(layers[0]) if layers else None
 
 
 def offsets(model: Inference, held: Mapping[str, float], images: Iterable[Image], size: Size | None) -> dict[str, float]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -124,7 +124,7 @@ class Ensemble(Inference):
             what = "embedding" if keep.embeddings else "logits"
             raise OptionError(f"--keep {what} is for one network; an ensemble averages probabilities")
         super().__init__(members[0].network, members[0].way, keep)
-        self.name, self.members = name, tuple(members)
+        self._name, self.members = name, tuple(members)
 
     @property
     def batch(self) -> int:
@@ -145,44 +145,38 @@ class Ensemble(Inference):
         self._spent.seconds = time.perf_counter() - start
         return answers
 
+    @property
+    def name(self) -> str:
+        """Its source."""
+        return self._name
+
     def finish(self, answer: Answer | str, target: Size, key: bytes = b"") -> Output:
         """Return labels and what is kept of the mean of the members' probabilities."""
         if isinstance(answer, str):
             return Output(None, problem=answer)
-        if any(np.isnan(scores).any() for scores in answer.members):
-            return Output(None, problem=NAN)
-        facts = facts_of_members(answer.members, target, marginal=[member.network.marginal for member in self.members])
-        assert facts.labels is not None
-        try:
-            kept = doubts(self.keep, facts, len(answer.members[0]), key) | self._kept(answer, facts, target)
-        except OptionError as error:
-            return Output(None, problem=f"{self.name}: {error}")
-        return Output(facts.labels, kept)
-
-    def _kept(self, answer: Answer, facts: PixelFacts, target: Size) -> dict[str, Arrays]:
-        kept: dict[str, Arrays] = {}
-        if self.keep.confidence:
-            kept["confidence"] = (np.rint(facts.winner * 255).astype(np.uint8),)
-        if self.keep.probabilities is not None:
-            total: Any = 0
-            for member, scores in zip(self.members, answer.members, strict=True):
-                total = total + winners.probabilities(scores, target, marginal=member.network.marginal)
-            shares = total / np.float32(len(self.members))
-            few = self.keep.probabilities
-            values, *classes = winners.leading(shares, few) if few else (shares,)
-            kept["probabilities"] = (values.astype(np.float16), *classes)
-        return kept
+        each = len(answer.members) // len(self.members)  # of a network that has members of its own
+        marginal = [member.network.marginal for member in self.members for _ in range(each)]
+        return self._of_members(answer, target, key, {}, marginal)
 
     def _together_of(self, answers: Sequence[Answer | str]) -> Answer | str:
         if wrong := next((answer for answer in answers if isinstance(answer, str)), None):
             return wrong
-        scores = [answer.scores for answer in answers if isinstance(answer, Answer)]
-        if silent := next((m for m, held in zip(self.members, scores, strict=True) if held is None), None):
+        held = [_layers(answer) for answer in answers if isinstance(answer, Answer)]
+        if silent := next((m for m, layers in zip(self.members, held, strict=True) if not layers), None):
             return f"{silent.network.name}: gives labels and no logits; an ensemble averages probabilities"
-        held = tuple(of for of in scores if of is not None)
-        if len({len(of) for of in held}) > 1:
-            return f"{self.name}: its members have {', '.join(str(len(of)) for of in held)} channels; an ensemble takes members of as many"
-        return Answer(members=held)
+        if len({len(layers) for layers in held}) > 1:
+            return f"{self.name}: its members have {', '.join(str(len(of)) for of in held)} members of their own; an ensemble takes networks of as many"
+        members = tuple(layer for layers in held for layer in layers)
+        if len({len(of) for of in members}) > 1:
+            return f"{self.name}: its members have {', '.join(str(len(layers[0])) for layers in held)} channels; an ensemble takes members of as many"
+        variances = [answer.variance for answer in answers if isinstance(answer, Answer) and answer.variance is not None]
+        whole = len(variances) == len(answers) and len({values.shape for values in variances}) == 1
+        return Answer(members=members, variance=np.mean(variances, axis=0) if whole else None)
+
+
+def _layers(answer: Answer) -> tuple[np.ndarray, ...]:
+    """Return the scores of a network, or of its members where these are what it answers with."""
+    return answer.members if answer.scores is None else (answer.scores,)
 
 
 def _members(name: str, source: str, settings: Settings) -> dict[str, ModelSettings]:

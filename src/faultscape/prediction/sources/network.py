@@ -19,7 +19,8 @@ Size = tuple[int, int]  # (width, height)
 class Answer:
     """What a network says of one prepared picture: ``scores`` (C, h, w) or ``labels`` (h, w), and what else it was asked for.
 
-    ``members`` are scores of the same classes that are averaged as probabilities: of the views of a picture, beside the scores, or of the networks of an ensemble, which has none of its own.
+    ``members`` are scores of the same classes that are averaged as probabilities: of the views of a picture or of draws, beside the scores, or of an ensemble and of a network that has members within
+    it, which have no scores of their own. ``variance`` (h, w) is how far a network's logits may lie from where they are, of one that says so.
     """
 
     scores: np.ndarray | None = None
@@ -27,6 +28,7 @@ class Answer:
     confidence: np.ndarray | None = None
     embeddings: dict[str, np.ndarray] = field(default_factory=dict)
     members: tuple[np.ndarray, ...] = ()
+    variance: np.ndarray | None = None
 
 
 class Network(Protocol):

@@ -1,8 +1,8 @@
 """A model that is an ONNX file: any network with logits or labels, of pixels or of whole pictures.
 
 Conventions: one input of four axes; logits with classes first or last, or labels; of a classifier N x C or N; an output named
-``confidence`` is kept. The file may say its own input in its metadata: ``faultscape.mean``, ``.std`` (JSON lists, on 0..1),
-``.size`` (WxH), ``.multiple``, ``.layout`` (nchw | nhwc), ``.classes`` (JSON list of names). The number of threads is fixed, so
+``confidence`` is kept. Outputs named ``members`` (N x T x C x h x w, logits that are averaged as probabilities) and ``variance`` (N x h x w, of logits) stand beside logits, or members in their place. The file may say its own input in its metadata: ``faultscape.mean``, ``.std`` (JSON lists, on 0..1),
+``.size``, ``.window``, ``.stride`` (WxH), ``.multiple``, ``.layout`` (nchw | nhwc), ``.classes`` (JSON list of names). The number of threads is fixed, so
 that results do not depend on the machine's load.
 """
 
@@ -18,12 +18,13 @@ import numpy as np
 from faultscape.errors import ModelError, closest, counted, library_text
 from faultscape.prediction import bounds
 from faultscape.prediction.classifiers import as_pixel
-from faultscape.prediction.inputs import inputs_of
+from faultscape.prediction.inputs import inputs_of, size_of
 from faultscape.prediction.network_files.onnx_files import weights_beside
 from faultscape.prediction.sources.network import Answer, Size
 from faultscape.study.settings import CLASSIFICATION, ModelOptions
 
 BATCH, THREADS = 8, 1
+_DOUBT = ("members", "variance")
 _WORDS = ("mean", "std", "classes", "multiple")  # metadata that is JSON
 
 
@@ -77,15 +78,18 @@ class OnnxNetwork:
         self.batch = shape[0] if isinstance(shape[0], int) and shape[0] > 0 else int(said.get("batch", BATCH))
         self.fixed = _fixed(shape[2:4] if self.layout == "nchw" else shape[1:3])
         self.inputs = inputs_of(said, self.name, size=self.fixed, whole=self._input.type == "tensor(uint8)")
+        self.window, self.stride = (size_of(said[key], key) if said.get(key) else None for key in ("window", "stride"))
         if not isinstance(said.get("classes", []), list):
             raise ModelError(f"{path}: its metadata faultscape.classes is no list of names: {str(said['classes'])[:80]!r}")
         self.class_names = [str(name) for name in said.get("classes", [])]
         self._names = [o.name for o in outputs]
         self._main = next((o for o in outputs if o.name in ("logits", "labels", "output", "out")), outputs[0])
+        self._only_members = self._main.name in _DOUBT
         self._channels_last = _last(self._main.shape, self.layout, [len(self.class_names), *classes])
         shape = self._main.shape
         self._classifies = given.get("task") == CLASSIFICATION
         number = shape[3 if self._channels_last else 1] if len(shape) == 4 or (self._classifies and len(shape) == 2) else None
+        number = shape[2] if self._only_members and len(shape) == 5 else number
         self.channels = number if isinstance(number, int) and number > 1 else None
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
@@ -114,7 +118,7 @@ class OnnxNetwork:
                 raise MemoryError(str(error).splitlines()[0]) from None
             raise ModelError(f"{self.name}: the network failed: {library_text(error)}") from None
         named = dict(zip(self._names, given, strict=True))
-        for name in {self._main.name, *embeddings, *({"confidence"} & named.keys())}:
+        for name in {self._main.name, *embeddings, *({"confidence", *_DOUBT} & named.keys())}:
             self._check(name, named[name], count)
         return [self._answer(named, row, embeddings) for row in range(count)]
 
@@ -128,7 +132,8 @@ class OnnxNetwork:
         )
 
     def _answer(self, named: dict[str, Any], row: int, embeddings: Sequence[str]) -> Answer:
-        values = np.asarray(named[self._main.name][row])
+        members, variance = self._doubt(named, row)
+        values = np.asarray(members[0] if self._only_members else named[self._main.name][row])
         values = as_pixel(values) if self._classifies else values
         if values.ndim == 3 and self._channels_last:
             values = values.transpose(2, 0, 1)
@@ -141,12 +146,24 @@ class OnnxNetwork:
             raise ModelError(
                 f"{self.name}: output {self._main.name!r} gives each image an array of shape {values.shape}; expected logits, classes x H x W, or labels, H x W"
             )
-        return Answer(np.ascontiguousarray(values, np.float32), confidence=confidence, embeddings=kept)
+        scores = None if self._only_members else np.ascontiguousarray(values, np.float32)
+        return Answer(scores, confidence=confidence, embeddings=kept, members=members, variance=variance)
+
+    def _doubt(self, named: dict[str, Any], row: int) -> tuple[tuple[np.ndarray, ...], np.ndarray | None]:
+        """Return the members (C, h, w) and the variance (h, w) of one image, where the network has such outputs."""
+        held = [np.asarray(named[key][row], np.float32) if key in named else None for key in _DOUBT]
+        for key, values, axes, wanted in zip(_DOUBT, held, (4, 2), ("N x T x C x h x w", "N x h x w"), strict=True):
+            if values is not None and (values.ndim != axes or not values.size):
+                raise ModelError(f"{self.name}: its output {key!r} gives each image an array of shape {values.shape}; expected {wanted}")
+        members, variance = held
+        if self._only_members and members is None:
+            raise ModelError(f"{self.name}: has a variance and no logits")
+        return () if members is None else tuple(members), variance
 
     def _metadata(self) -> dict[str, Any]:
         said = self._session.get_modelmeta().custom_metadata_map
         out: dict[str, Any] = {}
-        for key in (*_WORDS, "size", "layout"):
+        for key in (*_WORDS, "size", "layout", "window", "stride"):
             text = said.get(f"faultscape.{key}")
             if text is None:
                 continue

@@ -1,7 +1,8 @@
 """A network that is a torch module: one that somebody's function built, an exported program (``.pt2``) or TorchScript.
 
 Conventions: it takes (N, 3, H, W) and gives logits (N, C, h, w), or a dict with ``out`` or ``logits``, an object with
-``.logits``, or the first of a tuple; whole numbers (N, H, W) are labels; of a classifier (N, C) and (N,). An archive says its own
+``.logits``, or the first of a tuple; whole numbers (N, H, W) are labels; of a classifier (N, C) and (N,). Beside logits, or in their place, there may be ``members``
+(N, T, C, h, w), logits that are averaged as probabilities, and a ``variance`` (N, h, w) of logits. An archive says its own
 input in the extra file ``faultscape.json`` ({"mean": ..., "std": ..., "size": ..., "classes": ...}), a loaded module in
 attributes of these names. Nothing is unpickled: an archive that holds pickled objects, or operators that do more than compute, is
 refused.
@@ -20,6 +21,7 @@ import numpy as np
 
 from faultscape.errors import ModelError, OptionError, closest, library_text
 from faultscape.library_warnings import without_warnings
+from faultscape.metrics.scorers import NONE, scorer_named
 from faultscape.prediction.classifiers import as_pixel
 from faultscape.prediction.devices import precision_of
 from faultscape.prediction.inputs import KEYS, inputs_of, size_of
@@ -28,6 +30,7 @@ from faultscape.prediction.sources.network import Answer, Size
 from faultscape.study.settings import CLASSIFICATION, ModelOptions
 
 BATCH = 8
+DRAWS = 8  # members that a head draws
 _EXTRA = "faultscape.json"
 
 
@@ -58,7 +61,7 @@ class TorchNetwork:
         self.batch = self._padded or int(said.get("batch", BATCH))
         self.fixed = (fixed[3], fixed[2]) if fixed[2] and fixed[3] else None
         self.inputs = inputs_of(said, name, size=self.fixed)
-        self.window = _window(said, name)
+        self.window, self.stride = (_window(said, name, key) for key in ("window", "stride"))
         self.class_names = [str(word) for word in said.get("classes") or []]
         self.channels = channels or len(self.class_names) or None
         self._precision = precision_of(str(given.get("precision", "")), device)
@@ -80,7 +83,8 @@ class TorchNetwork:
             watched(self._module, self.name, embeddings) as seen,
         ):
             given = self._module(torch.from_numpy(block).to(self.device))
-            values = numbers_of(given, self.name)
+            members, variance = doubt_of(given, self.name, len(block))
+            values = members[:, 0] if members is not None and not has_logits(given) else numbers_of(given, self.name)
             kept = {layer: plain(value) for layer, value in seen.items()}
         if len(values) != len(block):
             raise ModelError(f"{self.name}: gave {len(values)} results for {len(block)} pictures")
@@ -97,7 +101,16 @@ class TorchNetwork:
         layers = by_picture(kept, len(block), self.name)
         if whole:
             return [Answer(labels=values[k].astype(np.uint16), embeddings=layers[k]) for k in range(count)]
-        return [Answer(values[k], embeddings=layers[k]) for k in range(count)]
+        own = members is None or has_logits(given)
+        return [
+            Answer(
+                values[k] if own else None,
+                embeddings=layers[k],
+                members=() if members is None else tuple(members[k]),
+                variance=None if variance is None else variance[k],
+            )
+            for k in range(count)
+        ]
 
 
 def exported(path: str, options: ModelOptions, device: str = "cpu") -> TorchNetwork:
@@ -155,9 +168,19 @@ def of_module(module: Any, name: str, options: ModelOptions, device: str = "cpu"
     found, all_read = weights.digest(module)
     if hasattr(module, "eval"):
         module = module.to(device)
+    _let_draw(module, options)
     network = TorchNetwork(module, name, said, options, device)
     network.weights, network.notes = found, weights.note(name, found, all_read)
     return network
+
+
+def _let_draw(module: Any, options: ModelOptions) -> None:
+    """Let heads that can draw members do so where a scorer asks how these differ; a head that was told how many keeps that."""
+    if not any(scorer_named(word).needs == "members" for word in options.get("scorer", []) if word != NONE):
+        return
+    for layer in module.modules() if hasattr(module, "modules") else ():
+        if getattr(layer, "draws", None) == 0:
+            layer.draws = DRAWS
 
 
 def _no_layers(path: str, options: ModelOptions) -> None:
@@ -237,6 +260,23 @@ def numbers_of(given: Any, name: str) -> np.ndarray:
     return plain(given)
 
 
+def has_logits(given: Any) -> bool:
+    """Whether what a network gave holds logits of its own, and not members alone."""
+    if isinstance(given, dict):
+        return bool({"out", "logits"} & given.keys())
+    return getattr(given, "own", given) is not None
+
+
+def doubt_of(given: Any, name: str, count: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Return the members (N, T, C, h, w) and the variance (N, h, w) within whatever a network gave, None where there are none; ModelError for other shapes."""
+    found = given if isinstance(given, dict) else {key: getattr(given, key, None) for key in ("members", "variance")}
+    members, variance = (None if found.get(key) is None else plain(found[key]) for key in ("members", "variance"))
+    for key, values, axes, wanted in (("members", members, 5, "N x T x C x h x w"), ("variance", variance, 3, "N x h x w")):
+        if values is not None and (values.ndim != axes or len(values) != count or not values.size):
+            raise ModelError(f"{name}: gave {key} of shape {values.shape} for {count} pictures; expected {wanted}")
+    return members, variance
+
+
 def by_picture(kept: dict[str, np.ndarray], count: int, name: str) -> list[dict[str, np.ndarray]]:
     """Return what layers gave, for each of ``count`` pictures; ModelError where a layer does not give one value a picture."""
     for layer, value in kept.items():
@@ -280,9 +320,9 @@ def only_weights() -> Iterator[None]:
         os.environ.pop(key) if before is None else os.environ.__setitem__(key, before)
 
 
-def _window(said: dict[str, Any], name: str) -> Size | None:
+def _window(said: dict[str, Any], name: str, key: str) -> Size | None:
     try:
-        return size_of(said["window"], "window") if said.get("window") else None
+        return size_of(said[key], key) if said.get(key) else None
     except OptionError as error:
         raise ModelError(f"{name}: what it says of its input makes no sense: {error}") from None
 

@@ -1,0 +1,213 @@
+"""What a trained network is, in words that a file holds, and how it is built again, saved and loaded: a folder with network.json and weights.safetensors.
+
+Conventions: the folder is all that is needed, on any machine: a backbone of the transformers library is described by its configuration, one of a person's own by a copy of its file. Weights are
+tensors alone. What the network says of its input (``mean``, ``std``, ``multiple``, ``window``, ``stride``, classes) are attributes of what is built, as of any network of one's own.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pydantic
+import torch
+from torch import nn
+
+from faultscape import plug
+from faultscape.errors import FaultscapeError, ModelError, library_text
+from faultscape.library_warnings import without_warnings
+from faultscape.study.folder import put
+from faultscape.uncertainty.catalogue import Value
+from faultscape.uncertainty.dropout import RATE, SAMPLES, add_dropout
+from faultscape.uncertainty.networks import transformers_networks
+from faultscape.uncertainty.networks.catalogue import PLAIN, backbone_named
+from faultscape.uncertainty.networks.segmenter import Segmenter
+from faultscape.uncertainty.replace import replace_head
+
+NETWORK, WEIGHTS, OWN_FILE = "network.json", "weights.safetensors", "backbone.py"
+VOID_CLASS = "void"
+
+
+@dataclass(frozen=True)
+class Description:
+    """A network: its backbone and head with what they were told, its classes in the order of its channels, and how it wants its input.
+
+    ``config`` is a configuration of the transformers library, of a backbone that is no entry of BACKBONES. ``void_class``: the last channel is that of void pixels. ``member_blocks`` encoder blocks
+    have fast weights. ``window`` and ``stride`` are sides of squares in pixels, 0 for whole images. ``temperature`` divides logits (`fit`).
+    """
+
+    backbone: str
+    classes: tuple[str, ...]
+    head: str = "linear"
+    head_options: dict[str, Value] = field(default_factory=dict)
+    layer: str = ""
+    void_class: bool = False
+    dropout: float = 0.1
+    dropout_at: tuple[str, ...] = ()
+    dropout_rate: float = RATE
+    dropout_samples: int = SAMPLES
+    member_blocks: int = 0
+    image: int = 768
+    mean: tuple[float, ...] = PLAIN[0]
+    std: tuple[float, ...] = PLAIN[1]
+    multiple: int = 1
+    window: int = 0
+    stride: int = 0
+    seed: int = 0
+    config: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def channels(self) -> int:
+        """How many classes the head has, void's among them."""
+        return len(self.classes) + self.void_class
+
+    @property
+    def channel_names(self) -> tuple[str, ...]:
+        """The names of the channels."""
+        return (*self.classes, *([VOID_CLASS] if self.void_class else []))
+
+
+_READ = pydantic.TypeAdapter(Description)
+
+
+def build(description: Description, folder: Path | None = None, start: nn.Module | None = None) -> nn.Module:
+    """Return the network that a description says, in use (``eval``); ``start`` is a backbone that is there already, ``folder`` where a person's own file lies.
+
+    Errors: ModelError for a backbone that cannot be built, a layer that there is not; OptionError for options that there are not.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(description.seed)
+        net = start if start is not None else _backbone(description, folder)
+        if description.member_blocks:
+            _use_members(net, description)
+        told = {key: value for key, value in description.head_options.items()}
+        made: nn.Module = replace_head(
+            net, description.head, description.channels, layer=description.layer, seed=description.seed, **told
+        )
+        if description.dropout_at:
+            layers = [f"net.{layer}" for layer in description.dropout_at]
+            made = add_dropout(made, layers, description.dropout_rate, description.dropout_samples, description.seed)
+    made = made.eval()
+    for key, value in input_words(description).items():
+        setattr(made, key, value)
+    return made
+
+
+def input_words(description: Description) -> dict[str, Any]:
+    """Return what a network says of its input, in the words of any network of one's own (``prediction.inputs``)."""
+    square = {key: f"{side}x{side}" for key, side in (("window", description.window), ("stride", description.stride)) if side}
+    classes = {"classes": list(description.channel_names)}
+    return {"mean": list(description.mean), "std": list(description.std), "multiple": description.multiple, **square, **classes}
+
+
+def save(folder: Path, description: Description, net: nn.Module, more: dict[str, Any]) -> None:
+    """Write a network into a folder: its weights, and its description with what ``more`` is to be known of it."""
+    from safetensors.torch import save as as_bytes
+
+    folder.mkdir(parents=True, exist_ok=True)
+    state = {key: value.detach().cpu().contiguous() for key, value in net.state_dict().items()}
+    put(folder / WEIGHTS, as_bytes(state))
+    put(folder / NETWORK, description_text(description, more).encode())
+
+
+def description_text(description: Description, more: dict[str, Any]) -> str:
+    """Return the JSON of a description and of what is to be known beside it."""
+    held = pydantic.TypeAdapter(dict[str, Any]).dump_json({"network": _READ.dump_python(description, mode="json"), **more}, indent=1)
+    return held.decode() + "\n"
+
+
+def load(folder: Path) -> tuple[Description, nn.Module]:
+    """Return the description and the network of a folder, with its weights; ModelError where they are damaged or do not fit each other."""
+    description = read_description(folder)
+    net = build(description, folder)
+    load_weights(net, folder / WEIGHTS)
+    return description, net
+
+
+def read_description(folder: Path) -> Description:
+    """Return the description of a folder; ModelError where there is none."""
+    path = folder / NETWORK
+    try:
+        held = pydantic.TypeAdapter(dict[str, Any]).validate_json(path.read_bytes())
+        return _READ.validate_python(held["network"], strict=False)
+    except FileNotFoundError:
+        raise ModelError(f"{folder}: is no trained network; it holds no {NETWORK}") from None
+    except (OSError, ValueError, KeyError) as error:
+        raise ModelError(f"{path}: is no description of a network: {library_text(error, most=200)}") from None
+
+
+def load_weights(net: nn.Module, path: Path) -> None:
+    """Read weights into a network; ModelError says which tensors are others than the network's."""
+    from safetensors.torch import load as of_bytes
+
+    try:
+        state = of_bytes(path.read_bytes())
+    except FileNotFoundError:
+        raise ModelError(f"{path}: there is no such file; the weights of the network are gone") from None
+    except Exception as error:  # noqa: BLE001 - safetensors raises an error of its own
+        raise ModelError(f"{path}: are no weights: {library_text(error, most=200)}") from None
+    if why := _differing(dict(net.state_dict()), state):
+        raise ModelError(f"{path}: are the weights of another network: {why}")
+    net.load_state_dict(state)
+
+
+def check_same(mine: Description, other: Description, called: str) -> None:
+    """ModelError where a network cannot start from another: its backbone or its classes differ."""
+    for key, words in (("backbone", "backbone"), ("classes", "classes"), ("config", "configuration")):
+        here, there = getattr(mine, key), getattr(other, key)
+        if here != there:
+            text = f"{len(there)} classes ({', '.join(there)})" if key == "classes" else f"{words} {there}"
+            own = f"{len(here)} ({', '.join(here)})" if key == "classes" else str(here)
+            raise ModelError(f"{called}: has {text}; this network has {own}, and can only start from one of the same")
+
+
+def _backbone(description: Description, folder: Path | None) -> nn.Module:
+    entry = None if description.config else backbone_named(description.backbone)
+    if entry is not None:
+        module, _, name = entry.place.partition(":")
+        made = getattr(importlib.import_module(f"faultscape.uncertainty.networks.{module}"), name)
+        told = {"image": description.image} if name == "segmenter" else {}
+        return made(entry.size, description.channels, description.dropout, **told)
+    if description.config:
+        with without_warnings():
+            return transformers_networks.of_config(description.config, description.channels)
+    file, _, function = description.backbone.rpartition(":")
+    place = folder / OWN_FILE if folder is not None and (folder / OWN_FILE).is_file() else Path(file)
+    return of_file(f"{place}:{function}")
+
+
+def of_file(name: str) -> nn.Module:
+    """Return the module that ``file.py:function`` returns; ModelError where it fails, or returns something else."""
+    try:
+        made = plug.find("backbone", name, {})()
+    except FaultscapeError as error:
+        raise ModelError(str(error)) from None
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's code raises
+        raise ModelError(f"{name}: it failed: {type(error).__name__}: {library_text(error)}") from None
+    if not isinstance(made, nn.Module):
+        raise ModelError(f"{name}: returned {type(made).__name__}; expected a torch module that ends in a linear layer or a 1x1 convolution")
+    return made
+
+
+def _use_members(net: nn.Module, description: Description) -> None:
+    if not isinstance(net, Segmenter) or description.head != "batch-ensemble":
+        raise ModelError("fast weights in encoder blocks are for a Segmenter with the head batch-ensemble")
+    told = {"members": 3, "fast_start": "normal", "spread": 0.5, **description.head_options}
+    net.use_members(description.member_blocks, int(told["members"]), told["fast_start"], float(told["spread"]), description.seed)
+
+
+def _differing(mine: dict[str, Any], state: dict[str, Any]) -> str:
+    """Return in words the first tensors that a network and weights do not have alike."""
+    if missing := sorted(mine.keys() - state.keys()):
+        return f"{len(missing)} tensors are missing, such as {missing[0]}"
+    if more := sorted(state.keys() - mine.keys()):
+        return f"{len(more)} tensors are too many, such as {more[0]}"
+    other = next((key for key in mine if mine[key].shape != state[key].shape), "")
+    return f"{other} is {tuple(state[other].shape)}, and the network's {tuple(mine[other].shape)}" if other else ""
+
+
+def named_again(description: Description, **changes: Any) -> Description:
+    """Return a description in which some words are others."""
+    return replace(description, **changes)

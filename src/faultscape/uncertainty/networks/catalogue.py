@@ -1,0 +1,78 @@
+"""BACKBONES: the networks that `train` builds by name, each a complete entry; help, documents and tables are read off it.
+
+Conventions: reading this loads no torch: ``place`` names the function that builds one, of a ``size``, with so many classes and a rate of dropout. Pixels are divided by 255, less ``mean``, over ``std``. A network that
+is no entry is ``hf:OWNER/MODEL`` or a folder of the transformers library, whose weights it starts from, or ``file.py:function``, which returns a module that ends in a linear layer or a 1x1 convolution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from faultscape.errors import OptionError, closest
+from faultscape.plug import is_own
+
+IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+PLAIN = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """A network by name: what builds it, what both sides of its input are multiples of, its ``stride`` from pixels to logits, and the ``mean`` and ``std`` of its pixels."""
+
+    name: str
+    title: str
+    place: str
+    size: str
+    multiple: int
+    stride: int
+    parameters: float  # millions, with 19 classes
+    mean: tuple[float, ...] = IMAGENET[0]
+    std: tuple[float, ...] = IMAGENET[1]
+    source: str = ""
+
+
+def _segmenter(size: str, parameters: float) -> Backbone:
+    title, source = f"Segmenter, ViT-{size} with patches of 16", "S3 2; Strudel et al. 2021"
+    return Backbone(f"segmenter-{size}/16", title, "segmenter:segmenter", size, 16, 16, parameters, *PLAIN, source)
+
+
+def _segformer(size: str, parameters: float) -> Backbone:
+    title = f"SegFormer-{size.upper()}"
+    return Backbone(f"segformer-{size}", title, "transformers_networks:segformer", size, 32, 4, parameters, source="Xie et al. 2021")
+
+
+def _deeplab(size: str, parameters: float) -> Backbone:
+    name = "deeplabv3plus" if size == "101" else f"deeplabv3plus-{size}"
+    return Backbone(name, f"DeepLabv3+ on ResNet-{size}", "deeplab:deeplab", size, 16, 4, parameters, source="S4 B.1; Chen et al. 2018")
+
+
+BACKBONES: tuple[Backbone, ...] = (
+    _segmenter("T", 5.9),
+    _segmenter("S", 22.5),
+    _segmenter("B", 87.4),
+    _segmenter("L", 305.5),
+    _segformer("b0", 3.7),
+    _segformer("b1", 13.7),
+    _segformer("b2", 27.4),
+    _segformer("b3", 47.2),
+    _segformer("b4", 64.0),
+    _segformer("b5", 84.6),
+    _deeplab("18", 16.6),
+    _deeplab("50", 40.4),
+    _deeplab("101", 59.3),
+)
+
+
+def backbone_named(name: str) -> Backbone | None:
+    """Return the backbone of a name, None for one of the hub, of a folder or of a file; OptionError with the nearest name otherwise.
+
+    >>> backbone_named("segmenter-L/16").multiple
+    16
+    """
+    for backbone in BACKBONES:
+        if backbone.name == name:
+            return backbone
+    if name.startswith("hf:") or is_own(name):
+        return None
+    known = [backbone.name for backbone in BACKBONES]
+    raise OptionError(f"backbone {name!r} is not known; use {', '.join(known)}, hf:OWNER/MODEL or file.py:function.{closest(name, known)}")

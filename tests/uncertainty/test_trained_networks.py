@@ -1,0 +1,99 @@
+"""A network in a folder: built again from its description, on any machine, and refused where it is damaged."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import faultscape as fs
+from faultscape.errors import ModelError
+from faultscape.prediction.catalogue import source_of
+from refusals import refused
+
+CLASSES = ("road", "sky", "car")
+OWN = """
+import torch
+def net():
+    return torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.ReLU(), torch.nn.Conv2d(8, 3, 1))
+"""
+
+
+def described(**words):
+    from faultscape.uncertainty.description import Description
+
+    return Description("net.py:net", CLASSES, **words)
+
+
+def made(folder: Path, **words) -> Path:
+    from faultscape.uncertainty import description as d
+
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "backbone.py").write_text(OWN)
+    about = described(**words)
+    d.save(folder, about, d.build(about, folder), {"trained": {"steps": 3}})
+    return folder
+
+
+def photo() -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 256, (12, 16, 3), dtype=np.uint8)
+
+
+@pytest.mark.parametrize("head", ["linear", "batch-ensemble", "gp", "heteroscedastic", "batch-ensemble+gp"])
+def test_a_folder_is_all_that_a_network_needs_and_says_the_same_elsewhere(tmp_path: Path, head: str) -> None:
+    here = made(tmp_path / "here", head=head, dropout_at=("1",) if head == "linear" else ())
+    there = shutil.move(here, tmp_path / "there")
+    assert source_of("m", str(there)).name == "trained"
+    before, after = (
+        fs.prediction.open_model(str(place), scorer=["msp", "predictive-entropy"]) if head != "linear" or True else None for place in (there, there)
+    )
+    one, other = before.predict([photo()])[0], after.predict([photo()])[0]
+    assert np.array_equal(one.labels, other.labels)
+    assert before.network.class_names == list(CLASSES)
+    for folder, values in one.kept.items():
+        assert np.array_equal(values[0], other.kept[folder][0])
+
+
+def test_windows_of_a_description_are_those_in_which_it_sees(tmp_path: Path) -> None:
+    folder = made(tmp_path / "m", window=8, stride=4, multiple=4)
+    way = fs.prediction.open_model(str(folder)).way
+    assert (way.window, way.stride) == ((8, 8), (4, 4))
+
+
+def test_checkpoints_and_logs_are_no_part_of_what_a_network_is(tmp_path: Path) -> None:
+    folder = made(tmp_path / "m")
+    kind = source_of("m", str(folder))
+    before = kind.digest(str(folder), {})
+    (folder / "log.csv").write_text("step,loss\n")
+    assert kind.digest(str(folder), {}) == before
+    (folder / "network.json").write_text((folder / "network.json").read_text() + " ")
+    assert kind.digest(str(folder), {}) != before
+
+
+def test_a_damaged_folder_is_refused_in_one_line(tmp_path: Path) -> None:
+    folder = made(tmp_path / "m")
+    about = json.loads((folder / "network.json").read_text())
+    about["network"]["classes"] = ["road", "sky"]
+    (folder / "network.json").write_text(json.dumps(about))
+    with refused(ModelError, r"weights.safetensors: are the weights of another network: .* is \(3,.*, and the network's \(2,"):
+        fs.prediction.open_model(str(folder))
+    (folder / "weights.safetensors").write_bytes(b"\x80\x04pickle")
+    with refused(ModelError, "weights.safetensors: are no weights: "):
+        fs.prediction.open_model(str(folder))
+    (folder / "network.json").write_text("{}")
+    with refused(ModelError, "network.json: is no description of a network"):
+        fs.prediction.open_model(str(folder))
+
+
+def test_a_backbone_of_ones_own_that_is_no_module_is_refused(tmp_path: Path) -> None:
+    from faultscape.uncertainty.description import build
+
+    (tmp_path / "backbone.py").write_text("def net():\n    return 3\n")
+    with refused(ModelError, "backbone.py:net: returned int; expected a torch module"):
+        build(described(), tmp_path)
+    (tmp_path / "backbone.py").write_text("def net():\n    raise ValueError('no weights')\n")
+    with refused(ModelError, "backbone.py:net: it failed: ValueError: no weights"):
+        build(described(), tmp_path)
