@@ -7,6 +7,7 @@ Source: S3 2 and its code (mean of member losses); S4 5.1 and B.2 for void pixel
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import torch
@@ -20,13 +21,34 @@ LOSSES = get_args(LossName)
 IGNORED, OUTSIDE = -100, -1
 
 
+@dataclass(frozen=True)
+class Counts:
+    """How much the pixels of a batch weigh: those of classes, and those outside of all."""
+
+    known: Tensor
+    outside: Tensor
+
+
+def counts_of(labels: Tensor, weights: Tensor | None = None, name: LossName = "ce", channels: int = 0) -> Counts:
+    """Return what the labels of a whole batch weigh, so that its parts can be done one after another."""
+    known = _known(labels, name, channels)
+    seen = known[known != IGNORED]
+    weight = weights[seen].sum() if weights is not None else torch.tensor(float(len(seen)), device=labels.device)
+    return Counts(weight, (labels == OUTSIDE).sum())
+
+
 def loss(
-    said: Doubt, labels: Tensor, weights: Tensor | None = None, name: LossName = "ce", outside_weight: float = 1.0
+    said: Doubt,
+    labels: Tensor,
+    weights: Tensor | None = None,
+    name: LossName = "ce",
+    outside_weight: float = 1.0,
+    of: Counts | None = None,
 ) -> Tensor:
     """Return the loss of what a network says of images whose labels are (N, H, W), or (N,) of one answer each.
 
-    ``name`` is ce, void-class (the last class is that of void pixels) or entropy (beside ce, ``outside_weight`` times the cross-entropy to even probabilities on void pixels). Errors: OptionError for
-    another name.
+    ``name`` is ce, void-class (the last class is that of void pixels) or entropy (beside ce, ``outside_weight`` times the cross-entropy to even probabilities on void pixels). ``of`` are the counts of
+    the batch that these images are a part of: the losses of its parts add up to its own. Errors: OptionError for another name.
 
     >>> said = Doubt(torch.zeros(1, 2, 2, 2))
     >>> round(float(loss(said, torch.tensor([[[0, 1], [IGNORED, 1]]]))), 4)
@@ -34,23 +56,26 @@ def loss(
     """
     if name not in LOSSES:
         raise OptionError(f"loss {name!r} is not known; use {', '.join(LOSSES)}")
-    if said.own is not None:
-        return _one(said.own, labels, weights, name, outside_weight)
-    assert said.members is not None
-    each = [_one(member, labels, weights, name, outside_weight) for member in said.members.unbind(1)]
-    return torch.stack(each).mean()
+    each = [said.own] if said.own is not None else [] if said.members is None else said.members.unbind(1)
+    of = of or counts_of(labels, weights, name, each[0].shape[1])
+    return torch.stack([_one(logits, labels, weights, name, outside_weight, of) for logits in each]).mean()
 
 
-def _one(logits: Tensor, labels: Tensor, weights: Tensor | None, name: LossName, outside_weight: float) -> Tensor:
+def _known(labels: Tensor, name: LossName, channels: int) -> Tensor:
+    """Return labels in which pixels outside of all classes are those of the last channel, or ignored."""
+    return labels.masked_fill(labels == OUTSIDE, channels - 1 if name == "void-class" else IGNORED)
+
+
+def _one(
+    logits: Tensor, labels: Tensor, weights: Tensor | None, name: LossName, outside_weight: float, of: Counts
+) -> Tensor:
     if labels.ndim == 3 and logits.shape[2:] != labels.shape[1:]:
         logits = nn.functional.interpolate(logits, size=labels.shape[1:], mode="bilinear", align_corners=False)
-    outside = labels == OUTSIDE
-    known = labels.masked_fill(outside, logits.shape[1] - 1 if name == "void-class" else IGNORED)
     logits = logits.float()
+    known = _known(labels, name, logits.shape[1])
     total = nn.functional.cross_entropy(logits, known, weights, ignore_index=IGNORED, reduction="sum")
-    count = (known != IGNORED).sum() if weights is None else weights[known[known != IGNORED]].sum()
-    made = total / count.clamp_min(1e-12)
+    made = total / of.known.clamp_min(1e-12)
     if name == "entropy":
         even = -torch.log_softmax(logits, dim=1).mean(1)
-        made = made + outside_weight * (even * outside).sum() / outside.sum().clamp_min(1)
+        made = made + outside_weight * (even * (labels == OUTSIDE)).sum() / of.outside.clamp_min(1)
     return made

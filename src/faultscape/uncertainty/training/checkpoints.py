@@ -1,0 +1,84 @@
+"""Checkpoints: all that training needs to go on as if it had never stopped, as tensors in one file.
+
+Conventions: a checkpoint is ``step-N.safetensors``: weights under ``model/``, the optimiser's tensors under ``optimiser/NAME/PARAMETER``, and words (the step, the key of what is trained, the scale of
+mixed precision) in its metadata. Chance is no part of it, since it follows from the seed and the step. The last two are kept; one is put only where all weights are finite.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from faultscape.errors import ModelError, library_text
+from faultscape.study.folder import put
+
+_NAME = re.compile(r"step-(\d+)\.safetensors")
+KEPT = 2
+
+
+def write(folder: Path, step: int, key: str, net: nn.Module, optimiser: torch.optim.Optimizer, more: dict[str, Any]) -> None:
+    """Put the checkpoint of a step, and remove all but the last."""
+    from safetensors.torch import save
+
+    tensors = {f"model/{name}": value.detach().cpu().contiguous() for name, value in net.state_dict().items()}
+    for number, held in optimiser.state_dict()["state"].items():
+        for name, value in held.items():
+            tensors[f"optimiser/{number}/{name}"] = torch.as_tensor(value).detach().cpu().contiguous()
+    folder.mkdir(parents=True, exist_ok=True)
+    put(folder / f"step-{step:08d}.safetensors", save(tensors, {"about": json.dumps({"step": step, "key": key, **more})}))
+    for path in found(folder)[:-KEPT]:
+        path.unlink()
+
+
+def found(folder: Path) -> list[Path]:
+    """Return the checkpoints of a folder, the earliest first."""
+    held = [path for path in folder.iterdir() if _NAME.fullmatch(path.name)] if folder.is_dir() else []
+    return sorted(held, key=lambda path: path.name)
+
+
+def read(folder: Path, key: str, net: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Any]:
+    """Bring a network and its optimiser to where the last whole checkpoint of this key was; returns its words, {"step": 0} where there is none.
+
+    Errors: ModelError where a checkpoint is of another network than its key says.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    for path in reversed(found(folder)):
+        try:
+            with safe_open(path, "pt") as file:
+                about = json.loads((file.metadata() or {}).get("about", "{}"))
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no dict
+        except (SafetensorError, OSError, ValueError):  # cut short by whatever killed the run: the one before it is whole
+            continue
+        if about.get("key") != key:
+            continue
+        try:
+            net.load_state_dict({name.removeprefix("model/"): value for name, value in tensors.items() if name.startswith("model/")})
+            _restore(optimiser, tensors)
+        except (RuntimeError, ValueError, KeyError) as error:
+            raise ModelError(f"{path}: is of another network: {library_text(error, first_line=True)}; remove {folder} to begin anew") from None
+        return about
+    return {"step": 0}
+
+
+def _restore(optimiser: torch.optim.Optimizer, tensors: dict[str, torch.Tensor]) -> None:
+    held: dict[int, dict[str, torch.Tensor]] = {}
+    for name, value in tensors.items():
+        if name.startswith("optimiser/"):
+            _, number, key = name.split("/", 2)
+            held.setdefault(int(number), {})[key] = value
+    whole = optimiser.state_dict()
+    optimiser.load_state_dict({"state": held, "param_groups": whole["param_groups"]})
+
+
+def remove(folder: Path) -> None:
+    """Remove all checkpoints of a folder, once what they lead to is there."""
+    for path in found(folder):
+        path.unlink()
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()

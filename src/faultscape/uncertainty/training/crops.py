@@ -1,0 +1,60 @@
+"""What a network is shown in training: a random part of an image at a random scale, mirrored or not, and the labels of the same pixels.
+
+Conventions: photos are (H, W, 3) uint8 and labels (H, W) int16 places of classes, IGNORED (-100) or OUTSIDE (-1). Chance comes in as a generator: the same generator, the same crop. What an image does
+not fill is IGNORED. Pixels are divided by 255, less the mean, over the standard deviation: (3, H, W) float32.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from faultscape.uncertainty.training.losses import IGNORED
+from faultscape.uncertainty.training.plan import Size, TrainingPlan
+
+
+def crop(photo: np.ndarray, labels: np.ndarray, plan: TrainingPlan, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Return the photo and the labels of a random crop, (h, w, 3) uint8 and (h, w) int16.
+
+    >>> plan = TrainingPlan(crop=(4, 2), scale=(1.0, 1.0), flip=False)
+    >>> seen, said = crop(np.full((2, 3, 3), 7, np.uint8), np.zeros((2, 3), np.int16), plan, np.random.default_rng(0))
+    >>> seen.shape, said.tolist()
+    ((2, 4, 3), [[0, 0, 0, -100], [0, 0, 0, -100]])
+    """
+    factor = math.exp(rng.uniform(*map(math.log, plan.scale)))
+    left, top, mirrored = rng.random(3)
+    width, height = plan.size or (photo.shape[1], photo.shape[0])
+    photo, labels = resized(photo, labels, (max(1, round(width * factor)), max(1, round(height * factor))))
+    wide, tall = plan.crop
+    rows, columns = (_part(length, window, at) for length, window, at in ((photo.shape[0], tall, top), (photo.shape[1], wide, left)))
+    seen, said = np.zeros((tall, wide, 3), np.uint8), np.full((tall, wide), IGNORED, np.int16)
+    part = photo[rows, columns]
+    seen[: part.shape[0], : part.shape[1]] = part
+    said[: part.shape[0], : part.shape[1]] = labels[rows, columns]
+    if plan.flip and mirrored < 0.5:
+        seen, said = seen[:, ::-1], said[:, ::-1]
+    return seen, said
+
+
+def resized(photo: np.ndarray, labels: np.ndarray, size: Size) -> tuple[np.ndarray, np.ndarray]:
+    """Return a photo at a size, bilinearly (smaller ones by area), and its labels by the nearest pixel."""
+    import cv2
+
+    if (photo.shape[1], photo.shape[0]) == size == (labels.shape[1], labels.shape[0]):
+        return photo, labels
+    smaller = size[0] < photo.shape[1]
+    at_size = cv2.resize(photo, size, interpolation=cv2.INTER_AREA if smaller else cv2.INTER_LINEAR)
+    return at_size, cv2.resize(labels, size, interpolation=cv2.INTER_NEAREST_EXACT)
+
+
+def pixels(photo: np.ndarray, mean: tuple[float, ...], std: tuple[float, ...]) -> np.ndarray:
+    """Return (3, H, W) float32 of a photo (H, W, 3) uint8."""
+    scaled = photo.astype(np.float32) / np.float32(255)
+    return np.ascontiguousarray(((scaled - np.float32(mean)) / np.float32(std)).transpose(2, 0, 1))
+
+
+def _part(length: int, window: int, at: float) -> slice:
+    free = max(0, length - window)
+    first = min(free, int(at * (free + 1)))
+    return slice(first, first + window)

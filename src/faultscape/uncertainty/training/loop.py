@@ -1,0 +1,266 @@
+"""The one loop that trains: a step is a batch of random crops, a loss, gradients of bounded norm, a rate that follows the plan.
+
+Conventions: nothing depends on when a run began or was stopped: the order of images follows from the seed and the epoch, a crop from the seed, the step and its place in the batch, and what a network leaves
+out at random from the seed and the step. So a run that was killed goes on from its last checkpoint to the same bytes, on a processor with the same number of threads. Accelerate brings devices, mixed precision
+and several processes. A loss that is not finite stops the run, whose last good checkpoint stays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from faultscape.errors import ModelError
+from faultscape.uncertainty.heads.batch_ensemble import BatchEnsembleLinear
+from faultscape.uncertainty.heads.channels import Head
+from faultscape.uncertainty.training import checkpoints
+from faultscape.uncertainty.training.crops import crop, pixels
+from faultscape.uncertainty.training.losses import LossName, counts_of, loss
+from faultscape.uncertainty.training.plan import TrainingPlan
+
+Read = Callable[[int], tuple[np.ndarray, np.ndarray]]  # number of an image -> photo (H, W, 3) uint8, labels (H, W) int16
+EVERY = 120.0  # seconds between two checkpoints
+_AHEAD = 2  # batches that are read before the network is ready for them
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a network is to learn from: how many ``images`` there are and how one is ``read``, by which ``loss``, with which class ``weights``, and how its input is normalised."""
+
+    images: int
+    read: Read
+    loss: LossName = "ce"
+    weights: tuple[float, ...] = ()
+    mean: tuple[float, ...] = (0.0, 0.0, 0.0)
+    std: tuple[float, ...] = (1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a step said: its number from 1, the loss, the rate, the norm of the gradients before it was bounded, and what validation found after it."""
+
+    step: int
+    loss: float
+    rate: float
+    norm: float
+    seconds: float
+    found: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What training runs on: the device, ``no``, ``fp16`` or ``bf16`` precision, and threads for reading images; ``checkpoint_activations`` computes blocks again in the backward pass."""
+
+    device: str = "cpu"
+    precision: str = "no"
+    readers: int = 2
+    every: float = EVERY
+
+
+def train(
+    net: nn.Module,
+    plan: TrainingPlan,
+    task: Task,
+    folder: Path,
+    key: str,
+    machine: Machine = Machine(),  # noqa: B008 - a frozen default
+    validate: Callable[[nn.Module], dict[str, float]] | None = None,
+    say: Callable[[str], None] = print,
+) -> Iterator[Step]:
+    """Yield each step of training a network by a plan, from the last checkpoint of this ``key`` in a folder on; at the end the network is trained, and in training mode.
+
+    Errors: ModelError where the loss or the gradients are not finite, or memory is too short for a single image.
+    """
+    accelerator = _accelerator(machine)
+    net = net.to(accelerator.device).train()
+    optimiser = _optimiser(net, plan)
+    about = checkpoints.read(folder, key, net, optimiser)
+    done, total = int(about["step"]), plan.all_steps(task.images)
+    prepared, optimiser = accelerator.prepare(net, optimiser)
+    weights = torch.tensor(task.weights, device=accelerator.device) if task.weights else None
+    shares = Shares(int(about.get("at_once", plan.batch)))
+    saved = time.monotonic()
+    batches = _batches(plan, task, range(done, total), machine.readers, accelerator.process_index, accelerator.num_processes)
+    for step, (images, labels, names) in zip(range(done, total), batches, strict=True):
+        begun, rate = time.perf_counter(), plan.rate_at(step, task.images)
+        for group in optimiser.param_groups:
+            group["lr"] = rate * group["factor"]
+        torch.manual_seed(_number(plan.seed, step))
+        images, labels = images.to(accelerator.device), labels.to(accelerator.device).long()
+        value = shares.gradients(prepared, optimiser, accelerator, images, labels, weights, task.loss, plan.outside_weight, say)
+        norm = float(accelerator.clip_grad_norm_(prepared.parameters(), plan.gradient_norm))
+        if not np.isfinite(value) or (not np.isfinite(norm) and machine.precision != "fp16"):
+            raise ModelError(_not_finite(step + 1, value, norm, names, folder))
+        optimiser.step()
+        last = step + 1 == total
+        found = validate(net) if validate is not None and _is_due(step + 1, plan, task.images, total) else {}
+        net.train()
+        if accelerator.is_main_process and not last and time.monotonic() - saved >= machine.every:
+            checkpoints.write(folder, step + 1, key, net, accelerator.unwrap_model(optimiser), {"at_once": shares.most})
+            saved = time.monotonic()
+        yield Step(step + 1, value, rate, norm, time.perf_counter() - begun, found)
+
+
+class Shares:
+    """How many images of a batch go through the network at once: all of them, or half as many whenever memory is too short, to the same gradients."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+    def gradients(
+        self,
+        net: nn.Module,
+        optimiser: Any,
+        accelerator: Any,
+        images: Tensor,
+        labels: Tensor,
+        weights: Tensor | None,
+        name: LossName,
+        outside_weight: float,
+        say: Callable[[str], None],
+    ) -> float:
+        """Fill the gradients of a batch and return its loss."""
+        of = counts_of(labels, weights, name, _channels(net))
+        while True:
+            optimiser.zero_grad()
+            total = 0.0
+            try:
+                for part, said in zip(images.split(self.most), labels.split(self.most), strict=True):
+                    with accelerator.autocast():
+                        given = net(part)
+                    value = loss(given, said, weights, name, outside_weight, of)
+                    total += float(value.detach())
+                    accelerator.backward(value)
+            except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+                if not _is_memory(error):
+                    raise
+                self._halve(error, len(images), say)
+            else:
+                return total
+
+    def _halve(self, error: BaseException, batch: int, say: Callable[[str], None]) -> None:
+        at_once = min(self.most, batch)
+        if at_once <= 1:
+            raise ModelError(
+                "training on a single image does not fit into memory; make --crop smaller, or --checkpoint-activations"
+            ) from error
+        self.most = (at_once + 1) // 2
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        say(f"note: memory is too short for {at_once} images at once; {self.most} go through the network at a time, and a step is still of {batch}")
+
+
+def checkpoint_activations(net: nn.Module) -> None:
+    """Let a network of the transformers library compute its blocks again in the backward pass, for less memory; ModelError where it has none that can."""
+    able = [module for module in net.modules() if hasattr(module, "gradient_checkpointing_enable")]
+    if not able:
+        raise ModelError(f"{type(net).__name__}: has no blocks that could be computed again; leave --checkpoint-activations out")
+    able[0].gradient_checkpointing_enable({"use_reentrant": False})
+
+
+def order(seed: int, epoch: int, images: int) -> np.ndarray:
+    """Return the numbers of all images in the order of an epoch.
+
+    >>> sorted(order(0, 3, 4).tolist()), (order(0, 3, 4) == order(0, 3, 4)).all()
+    ([0, 1, 2, 3], np.True_)
+    """
+    return np.random.default_rng([seed, epoch]).permutation(images)
+
+
+def members_of(plan: TrainingPlan, step: int, images: int) -> list[int]:
+    """Return the numbers of the images of a step; where there are fewer than a batch, some of them twice.
+
+    >>> len(members_of(TrainingPlan(batch=8), 0, 3))
+    8
+    """
+    epoch, place = divmod(step, plan.steps_an_epoch(images))
+    ordered = order(plan.seed, epoch, images)
+    return [int(ordered[k % images]) for k in range(place * plan.batch, (place + 1) * plan.batch)]
+
+
+def _batches(
+    plan: TrainingPlan, task: Task, steps: Sequence[int], readers: int, process: int, processes: int
+) -> Iterator[tuple[Tensor, Tensor, list[int]]]:
+    """Yield (images (N, 3, h, w), labels (N, h, w), their numbers) of each step, of which each process has its part; the next ones are read meanwhile."""
+
+    def example(step: int, place: int, number: int) -> tuple[np.ndarray, np.ndarray]:
+        photo, labels = task.read(number)
+        photo, labels = crop(photo, labels, plan, np.random.default_rng([plan.seed, step, place]))
+        return pixels(photo, task.mean, task.std), labels
+
+    with ThreadPoolExecutor(readers) as pool:
+        waiting: list[tuple[list[int], list[Any]]] = []
+        for step in [*steps, *[-1] * _AHEAD]:
+            if step >= 0:
+                mine = [*enumerate(members_of(plan, step, task.images))][process::processes]
+                waiting.append(([number for _, number in mine], [pool.submit(example, step, place, number) for place, number in mine]))
+            if len(waiting) > _AHEAD or (step < 0 and waiting):
+                numbers, futures = waiting.pop(0)
+                made = [future.result() for future in futures]
+                images, labels = (torch.from_numpy(np.stack(values)) for values in zip(*made, strict=True))
+                yield images, labels, numbers
+
+
+def _optimiser(net: nn.Module, plan: TrainingPlan) -> torch.optim.Optimizer:
+    """Return the optimiser of a plan; what has one axis (biases, norms) does not decay, and fast weights learn at their own rate."""
+    heads = [module for module in net.modules() if isinstance(module, Head | BatchEnsembleLinear)]
+    fast = {id(parameter) for head in heads for parameter in head.fast_parameters()}
+    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    for parameter in net.parameters():
+        if parameter.requires_grad:
+            decay = plan.weight_decay if parameter.ndim > 1 and id(parameter) not in fast else 0.0
+            groups.setdefault((plan.fast_rate if id(parameter) in fast else 1.0, decay), []).append(parameter)
+    told: list[dict[str, Any]] = [
+        {"params": held, "factor": factor, "weight_decay": decay, "lr": plan.rate} for (factor, decay), held in groups.items()
+    ]
+    match plan.optimiser:
+        case "adam":
+            return torch.optim.Adam(told)
+        case "sgd":
+            return torch.optim.SGD(told, momentum=plan.momentum)
+        case _:
+            return torch.optim.AdamW(told)
+
+
+def _accelerator(machine: Machine) -> Any:
+    """Return an accelerator for a device, whatever an earlier training of this process had."""
+    try:
+        from accelerate import Accelerator
+        from accelerate.state import AcceleratorState
+    except ImportError:
+        raise ModelError("training needs accelerate; install faultscape[doubt]") from None
+    AcceleratorState._reset_state(reset_partial_state=True)  # noqa: SLF001 - the library keeps the precision of the first one for all that follow
+    return Accelerator(cpu=machine.device == "cpu", mixed_precision=machine.precision)
+
+
+def _channels(net: nn.Module) -> int:
+    return next(module.classes for module in net.modules() if isinstance(module, Head))
+
+
+def _is_due(step: int, plan: TrainingPlan, images: int, total: int) -> bool:
+    every = max(1, round(plan.validate_every * plan.steps_an_epoch(images)))
+    return step == total or (plan.validate_every > 0 and step % every == 0)
+
+
+def _is_memory(error: BaseException) -> bool:
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "not enough memory" in str(error)
+
+
+def _not_finite(step: int, value: float, norm: float, numbers: Sequence[int], folder: Path) -> str:
+    what = f"the loss is {value}" if not np.isfinite(value) else f"the norm of the gradients is {norm}"
+    held = checkpoints.found(folder)
+    last = f"the last good checkpoint is step {int(held[-1].stem[5:])}, in {folder}" if held else "there is no checkpoint yet"
+    return f"{what} at step {step} (images {', '.join(map(str, numbers[:4]))}, ...): training stopped; {last}. Lower --rate, or add --warm-up"
+
+
+def _number(seed: int, step: int) -> int:
+    return int.from_bytes(hashlib.sha256(f"{seed}/{step}".encode()).digest()[:7], "little")

@@ -1,0 +1,90 @@
+"""How a network is trained, in numbers: how long, at which rate, on which crops.
+
+Conventions: a plan is in ``epochs``, or in ``steps`` where these are given. Sizes are (width, height) in pixels; a crop that an image does not fill has void beside it. The rate rises over ``warm_up`` epochs,
+and then falls: polynomial r (1 - t)^power, cosine r (1 + cos pi t) / 2, or constant, for t from 0 to 1. Fast weights (BatchEnsemble) learn ``fast_rate`` times as fast.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from faultscape.errors import OptionError
+
+Schedule = Literal["polynomial", "cosine", "constant"]
+Optimiser = Literal["adam", "adamw", "sgd"]
+ClassWeights = Literal["none", "median-frequency"]
+Size = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """How long, at which rate and on what a network is trained; ``size`` is that to which images are brought first, None for their own, and ``scale`` a range of random factors after it."""
+
+    epochs: float = 100.0
+    steps: int = 0
+    batch: int = 8
+    rate: float = 1e-4
+    schedule: Schedule = "polynomial"
+    power: float = 0.9
+    warm_up: float = 0.0
+    optimiser: Optimiser = "adamw"
+    weight_decay: float = 0.01
+    momentum: float = 0.9
+    gradient_norm: float = 1.0
+    size: Size | None = None
+    crop: Size = (512, 512)
+    scale: tuple[float, float] = (0.5, 2.0)
+    flip: bool = True
+    fast_rate: float = 2.0
+    class_weights: ClassWeights = "none"
+    outside_weight: float = 1.0
+    validate_every: float = 1.0
+    seed: int = 0
+
+    def check(self) -> None:
+        """OptionError for the first number that makes no sense."""
+        positive = {"epochs": self.epochs or self.steps, "batch": self.batch, "rate": self.rate, "gradient_norm": self.gradient_norm, "fast_rate": self.fast_rate}
+        for name, value in positive.items():
+            if not (math.isfinite(value) and value > 0):
+                raise OptionError(f"--{name.replace('_', '-')} is above 0; got {value:g}")
+        for name, value in {"warm_up": self.warm_up, "weight_decay": self.weight_decay, "outside_weight": self.outside_weight, "seed": self.seed}.items():
+            if not (math.isfinite(value) and value >= 0):
+                raise OptionError(f"--{name.replace('_', '-')} is 0 or more; got {value:g}")
+        if not 0 < self.scale[0] <= self.scale[1] <= 20:
+            raise OptionError(f"--scale is two factors between 0 and 20, the smaller first; got {self.scale[0]:g} and {self.scale[1]:g}")
+        for name, kind, value in (("schedule", Schedule, self.schedule), ("optimiser", Optimiser, self.optimiser), ("class-weights", ClassWeights, self.class_weights)):
+            if value not in get_args(kind):
+                raise OptionError(f"--{name} {value!r} is not known; use {', '.join(get_args(kind))}")
+
+    def steps_an_epoch(self, images: int) -> int:
+        """Return how many steps go once over so many images; images that do not fill a batch are left for another epoch's order."""
+        return max(1, images // self.batch)
+
+    def all_steps(self, images: int) -> int:
+        """Return how many steps there are.
+
+        >>> TrainingPlan(epochs=2, batch=4).all_steps(10), TrainingPlan(steps=7).all_steps(10)
+        (4, 7)
+        """
+        return self.steps or max(1, round(self.epochs * self.steps_an_epoch(images)))
+
+    def rate_at(self, step: int, images: int) -> float:
+        """Return the rate of a step, counted from 0.
+
+        >>> plan = TrainingPlan(steps=11, rate=1.0, power=1.0)
+        >>> plan.rate_at(0, 8), round(plan.rate_at(5, 8), 3)
+        (1.0, 0.545)
+        """
+        rising = round(self.warm_up * self.steps_an_epoch(images))
+        if step < rising:
+            return self.rate * (step + 1) / rising
+        done = (step - rising) / max(1, self.all_steps(images) - rising)
+        match self.schedule:
+            case "polynomial":
+                return self.rate * (1 - done) ** self.power
+            case "cosine":
+                return self.rate * (1 + math.cos(math.pi * done)) / 2
+            case _:
+                return self.rate

@@ -1,0 +1,94 @@
+"""PRESETS: plans of training, with what heads are told under them, each a complete entry.
+
+Conventions: a preset of S3 has the numbers of Cityscapes and those of ADE20K (150 classes), and a class list of a hundred or more takes the latter. ``heads`` are options that heads have under the
+preset and would not have by themselves. What the paper and its code leave open is ours: the optimiser's other constants, crops of images that were scaled by .5 to 2, flips.
+Source: S3 2 (s3-paper) and the code of its authors (s3-code), which differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from faultscape.errors import OptionError, closest
+from faultscape.uncertainty.catalogue import Value
+from faultscape.uncertainty.training.plan import TrainingPlan
+
+MANY_CLASSES = 100  # of ADE20K's kind
+
+
+@dataclass(frozen=True)
+class TrainingPreset:
+    """A plan by name: ``many`` is that of a class list of a hundred or more, ``heads`` the options of heads, ``epochs_of`` of heads that train for others, ``window`` and ``stride`` how a network sees in use.
+
+    ``member_blocks``: the last encoder blocks that have fast weights under the head batch-ensemble. ``from_init``: the share of its steps that a network which starts from another takes.
+    """
+
+    name: str
+    plan: TrainingPlan
+    many: TrainingPlan
+    heads: Mapping[str, Mapping[str, Value]]
+    dropout: float = 0.1
+    plain_input: bool = True
+    window: int = 0
+    stride: int = 0
+    member_blocks: int = 0
+    epochs_of: Mapping[str, float] = field(default_factory=dict)
+    from_init: float = 1.0
+    notes: str = ""
+    source: str = ""
+
+    def plan_for(self, classes: int) -> TrainingPlan:
+        """Return the plan for so many classes."""
+        return self.many if classes >= MANY_CLASSES else self.plan
+
+
+_PAPER = TrainingPlan(epochs=100, batch=64, rate=1e-4, schedule="polynomial", optimiser="adam", weight_decay=0.0, gradient_norm=1.0, crop=(768, 768))
+_PAPER_MANY = TrainingPlan(epochs=100, batch=32, rate=3e-5, schedule="polynomial", optimiser="adam", weight_decay=0.0, gradient_norm=1.0, crop=(640, 640))
+_CODE = TrainingPlan(epochs=100, batch=64, rate=1e-4, schedule="cosine", warm_up=1, optimiser="adam", weight_decay=0.0, gradient_norm=1.0, crop=(768, 768))
+_CODE_MANY = TrainingPlan(epochs=100, batch=32, rate=3e-5, schedule="cosine", warm_up=1, optimiser="adam", weight_decay=0.0, gradient_norm=1.0, crop=(640, 640))
+_GP = {"features": 1024, "ridge": 1.0, "mean_field": 1.0, "normalised": True}
+_ENSEMBLE: dict[str, Value] = {"members": 3, "fast_start": "normal", "spread": 0.5}
+_NOISE: dict[str, Value] = {"factors": 5, "samples": 1000, "temperature": 1.0}
+_OF_AUTHORS: dict[str, Value] = {**_GP, "scaled": False, "momentum": 0.99}
+_SMALL = TrainingPlan(steps=600, batch=8, rate=5e-4, schedule="polynomial", warm_up=1, optimiser="adamw", size=(320, 240), crop=(320, 240), scale=(0.75, 1.5), validate_every=5)
+_UNSCALED = "the variance of random features that are not scaled is half their number before training and about their number after it, so that logits shrink by some 30 times: ranking by doubt survives, and probabilities are nearly even"
+
+PRESETS: tuple[TrainingPreset, ...] = (
+    TrainingPreset(
+        "s3-paper",
+        _PAPER,
+        _PAPER_MANY,
+        {"batch-ensemble": _ENSEMBLE, "gp": _OF_AUTHORS, "heteroscedastic": {**_NOISE, "shared_noise": False}, "batch-ensemble+gp": {**_OF_AUTHORS, **_ENSEMBLE}},
+        window=768,
+        stride=512,
+        notes=_UNSCALED,
+        source="S3 2",
+    ),
+    TrainingPreset(
+        "s3-code",
+        _CODE,
+        _CODE_MANY,
+        {"batch-ensemble": _ENSEMBLE, "gp": _OF_AUTHORS, "heteroscedastic": {**_NOISE, "shared_noise": True}, "batch-ensemble+gp": {**_OF_AUTHORS, **_ENSEMBLE}},
+        window=768,
+        stride=512,
+        member_blocks=2,
+        epochs_of={"batch-ensemble": 50},
+        notes=_UNSCALED,
+        source="the code of S3's authors",
+    ),
+    TrainingPreset("camvid-small", _SMALL, _SMALL, {"heteroscedastic": {"samples": 100}}, plain_input=False, from_init=0.2, source="ours: an hour or less on two cores"),
+)
+
+
+def preset_named(name: str) -> TrainingPreset:
+    """Return the preset of a name; OptionError with the nearest name otherwise.
+
+    >>> preset_named("s3-paper").plan.batch
+    64
+    """
+    for preset in PRESETS:
+        if preset.name == name:
+            return preset
+    known = [preset.name for preset in PRESETS]
+    raise OptionError(f"--preset {name!r} is not known; use {', '.join(known)}.{closest(name, known)}")
