@@ -33,6 +33,10 @@ from .stages.select.options import ClassifierRules as ClassifierRules
 from .stages.select.options import MapRules as MapRules
 from .stages.select.options import Sampling as Sampling
 from .stages.stress.options import Blending as Blending
+from .stages.train.options import HeadOptions as HeadOptions
+from .stages.train.options import Schedules as Schedules
+from .stages.train.options import TrainingData as TrainingData
+from .stages.train.options import TrainingMachine as TrainingMachine
 from .verbs import label as label
 from .verbs import stress as stress
 from .verbs.collect import collect as collect
@@ -49,5 +53,6 @@ from .verbs.scale import scale as scale
 from .verbs.select import select as select
 from .verbs.show import show as show
 from .verbs.status import status as status
+from .verbs.train import train as train
 
 __version__: str

@@ -41,3 +41,12 @@ Layout = Literal["nchw", "nhwc"]
 Precision = Literal["float32", "float16", "bfloat16"]
 WebApi = Literal["openverse", "flickr", "wikimedia"]
 Licence = Literal["open", "commercial", "modification", "public", "any"]
+
+HeadName = Literal["linear", "batch-ensemble", "gp", "heteroscedastic", "batch-ensemble+gp"]  # of networks that are trained
+LossName = Literal["ce", "void-class", "entropy"]
+Schedule = Literal["polynomial", "cosine", "constant"]
+Optimiser = Literal["adam", "adamw", "sgd"]
+ClassWeights = Literal["none", "median-frequency"]
+FastStart = Literal["normal", "signs"]
+TrainingPresetName = Literal["s3-paper", "s3-code", "camvid-small"]
+ExportForm = Literal["onnx", "pt2"]

@@ -36,6 +36,7 @@ VERBS = (
     "measure",
     "report",
     "stress",
+    "train",
     "reliability",
     "run",
     "status",

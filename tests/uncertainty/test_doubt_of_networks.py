@@ -65,7 +65,9 @@ def test_members_beside_logits_say_how_they_differ_and_change_no_label() -> None
     answer = network._of(network.prepare(photo(), SIZE, None))
     output = kept(network, scorers=SCORERS)
     np.testing.assert_allclose(output.kept[doubt_folder("msp")][0], facts_of(answer.scores, SIZE).others, rtol=1e-6)
-    np.testing.assert_allclose(output.kept[doubt_folder("mutual-information")][0], facts_of_members(answer.members, SIZE).information, rtol=1e-6)
+    np.testing.assert_allclose(
+        output.kept[doubt_folder("mutual-information")][0], facts_of_members(answer.members, SIZE).information, rtol=1e-6
+    )
     assert np.array_equal(output.labels, kept(Made(own=True, members=0, variance=False)).labels)
 
 
@@ -78,14 +80,18 @@ def test_the_variance_is_a_scorer_and_is_large_where_the_network_says_so() -> No
 
 
 @pytest.mark.parametrize("own", [True, False])
-@pytest.mark.parametrize("way", [Way(window=(6, 8)), Way(window=(6, 4), stride=(4, 4)), Way(flip=True)], ids=["window", "stride", "flip"])
+@pytest.mark.parametrize(
+    "way", [Way(window=(6, 8)), Way(window=(6, 4), stride=(4, 4)), Way(flip=True)], ids=["window", "stride", "flip"]
+)
 def test_windows_and_views_average_each_member_and_the_variance_by_themselves(way: Way, own: bool) -> None:
     network = Made(own=own, members=2, variance=True)
     whole, merged = kept(network, scorers=(*SCORERS, "variance")), kept(network, way, scorers=(*SCORERS, "variance"))
     if way.flip:  # of what is the same mirrored nothing changes
         assert np.array_equal(merged.labels, whole.labels)
         for word in (*SCORERS, "variance"):
-            np.testing.assert_allclose(merged.kept[doubt_folder(word)][0], whole.kept[doubt_folder(word)][0], rtol=1e-3, atol=1e-5)
+            np.testing.assert_allclose(
+                merged.kept[doubt_folder(word)][0], whole.kept[doubt_folder(word)][0], rtol=1e-3, atol=1e-5
+            )
     inference = Inference(network, way, Keep(scorers=SCORERS))
     (answer,) = inference.run([inference.prepare(photo(), SIZE)])
     assert len(answer.members) == 2
@@ -106,7 +112,12 @@ def test_an_ensemble_of_networks_with_members_has_the_members_of_all() -> None:
     one, other = Made(own=False, members=2, variance=True), Made(own=False, members=2, variance=True, name="other")
     ensemble = Ensemble("ensemble:a,b", [Inference(one), Inference(other)], Keep(scorers=SCORERS))
     (output,) = ensemble.predict([photo()], [SIZE])
-    np.testing.assert_allclose(output.kept[doubt_folder("mutual-information")][0], kept(one, scorers=SCORERS).kept[doubt_folder("mutual-information")][0], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        output.kept[doubt_folder("mutual-information")][0],
+        kept(one, scorers=SCORERS).kept[doubt_folder("mutual-information")][0],
+        rtol=1e-4,
+        atol=1e-6,
+    )
     fewer = Ensemble("ensemble:a,b", [Inference(one), Inference(Made(own=True, members=0, variance=False))], Keep())
     (output,) = fewer.predict([photo()], [SIZE])
     assert output.problem == "ensemble:a,b: its members have 2, 1 members of their own; an ensemble takes networks of as many"
@@ -114,7 +125,10 @@ def test_an_ensemble_of_networks_with_members_has_the_members_of_all() -> None:
 
 def test_what_a_network_does_not_give_is_said_before_anything_is_scored() -> None:
     (output,) = Inference(Made(own=True, members=0, variance=False), None, Keep(scorers=("variance",))).predict([photo()], [SIZE])
-    assert "--scorer variance needs the variance of logits (a network with the head gp), which this model does not give" in output.problem
+    assert (
+        "--scorer variance needs the variance of logits (a network with the head gp), which this model does not give"
+        in output.problem
+    )
     (output,) = Inference(Made(own=False, members=2, variance=False), None, Keep(logits=True)).predict([photo()], [SIZE])
     assert "has no logits to keep" in output.problem
     with pytest.raises(OptionError):

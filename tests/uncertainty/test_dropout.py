@@ -23,7 +23,9 @@ def convolutions(torch):
     class Net(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.stem = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.ReLU(inplace=True))
+            self.stem = torch.nn.Sequential(
+                torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.ReLU(inplace=True)
+            )
             self.middle = torch.nn.Conv2d(8, 8, 3, padding=1)
             self.head = torch.nn.Conv2d(8, 4, 1)
 
@@ -106,7 +108,9 @@ def test_members_of_a_head_are_members_of_every_pass(torch) -> None:
 def test_a_transformers_encoder_runs_once(torch) -> None:
     from transformers import SegformerConfig, SegformerForSemanticSegmentation
 
-    small = SegformerConfig(hidden_sizes=[8, 8, 16, 16], depths=[1, 1, 1, 1], num_attention_heads=[1, 1, 2, 2], decoder_hidden_size=16, num_labels=7)
+    small = SegformerConfig(
+        hidden_sizes=[8, 8, 16, 16], depths=[1, 1, 1, 1], num_attention_heads=[1, 1, 2, 2], decoder_hidden_size=16, num_labels=7
+    )
     net = fs.uncertainty.replace_head(SegformerForSemanticSegmentation(small)).eval()
     calls, x = Calls(net.net.segformer.stages[0]), torch.randn(1, 3, 64, 96)
     before = net(pixel_values=x).logits

@@ -51,7 +51,10 @@ def test_a_linear_head_gives_the_models_own_numbers(torch, net) -> None:
 @pytest.mark.parametrize("place", ["linear", "convolution"])
 def test_one_member_is_the_linear_layer(torch, net, place: str) -> None:
     if place == "linear":
-        net, images = torch.nn.Sequential(torch.nn.Linear(3, WIDTH), torch.nn.ReLU(), torch.nn.Linear(WIDTH, CLASSES)), torch.randn(7, 3)
+        net, images = (
+            torch.nn.Sequential(torch.nn.Linear(3, WIDTH), torch.nn.ReLU(), torch.nn.Linear(WIDTH, CLASSES)),
+            torch.randn(7, 3),
+        )
     else:
         images = torch.randn(2, 3, 6, 8)
     before = net(images)
@@ -174,11 +177,15 @@ def test_without_noise_the_heteroscedastic_head_is_the_softmax_of_its_location(t
 
 
 @pytest.mark.parametrize(("shared", "expected"), [(False, (0.550, 0.299, 0.151)), (True, (0.665, 0.245, 0.090))])
-def test_independent_noise_and_the_authors_shared_noise_are_those_of_the_reference(torch, shared: bool, expected: tuple[float, ...]) -> None:
+def test_independent_noise_and_the_authors_shared_noise_are_those_of_the_reference(
+    torch, shared: bool, expected: tuple[float, ...]
+) -> None:
     from faultscape.uncertainty.heads.heteroscedastic import mean_softmax
 
     noise = torch.randn(400_000, 1 if shared else 3, generator=torch.Generator().manual_seed(0))
-    held = mean_softmax(torch.tensor([[2.0, 1.0, 0.0]]), torch.zeros(1, 3, 1), torch.full((1, 3), 1.5), torch.zeros(400_000, 1), noise)
+    held = mean_softmax(
+        torch.tensor([[2.0, 1.0, 0.0]]), torch.zeros(1, 3, 1), torch.full((1, 3), 1.5), torch.zeros(400_000, 1), noise
+    )
     np.testing.assert_allclose(held.exp()[0].numpy(), expected, atol=1.5e-3)
 
 
@@ -240,7 +247,9 @@ def test_a_head_starts_from_the_layer_that_it_takes_the_place_of(torch, net, kin
 def test_the_layer_of_a_transformers_network_is_found_and_its_forward_is_its_own(torch) -> None:
     from transformers import SegformerConfig, SegformerForSemanticSegmentation
 
-    small = SegformerConfig(hidden_sizes=[8, 8, 16, 16], depths=[1, 1, 1, 1], num_attention_heads=[1, 1, 2, 2], decoder_hidden_size=16, num_labels=7)
+    small = SegformerConfig(
+        hidden_sizes=[8, 8, 16, 16], depths=[1, 1, 1, 1], num_attention_heads=[1, 1, 2, 2], decoder_hidden_size=16, num_labels=7
+    )
     net = SegformerForSemanticSegmentation(small).eval()
     images = torch.randn(1, 3, 64, 96)
     before = net(pixel_values=images).logits
@@ -256,7 +265,10 @@ def test_auxiliary_heads_are_not_the_last_layer(torch) -> None:
 
 
 def test_what_cannot_be_replaced_is_said(torch, net) -> None:
-    with pytest.raises(ModelError, match=r"Sequential: has no linear layer or 1x1 convolution that could be replaced; its last layers are 0 \(ReLU\)"):
+    with pytest.raises(
+        ModelError,
+        match=r"Sequential: has no linear layer or 1x1 convolution that could be replaced; its last layers are 0 \(ReLU\)",
+    ):
         fs.uncertainty.replace_head(torch.nn.Sequential(torch.nn.ReLU()), "gp")
     with pytest.raises(ModelError, match=r"has no layer '3'\. Those that can be replaced are 2"):
         fs.uncertainty.replace_head(net, "gp", layer="3")

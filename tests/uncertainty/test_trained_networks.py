@@ -48,7 +48,8 @@ def test_a_folder_is_all_that_a_network_needs_and_says_the_same_elsewhere(tmp_pa
     there = shutil.move(here, tmp_path / "there")
     assert source_of("m", str(there)).name == "trained"
     before, after = (
-        fs.prediction.open_model(str(place), scorer=["msp", "predictive-entropy"]) if head != "linear" or True else None for place in (there, there)
+        fs.prediction.open_model(str(place), scorer=["msp", "predictive-entropy"]) if head != "linear" or True else None
+        for place in (there, there)
     )
     one, other = before.predict([photo()])[0], after.predict([photo()])[0]
     assert np.array_equal(one.labels, other.labels)

@@ -188,9 +188,7 @@ class Inference:
         apart = facts_of_members(answer.members, target, marginal=self.network.marginal)
         return replace(facts, expected=apart.expected, information=apart.information, predictive=apart.entropy)
 
-    def _of_members(
-        self, answer: Answer, target: Size, key: bytes, kept: dict[str, Arrays], marginal: Sequence[bool]
-    ) -> Output:
+    def _of_members(self, answer: Answer, target: Size, key: bytes, kept: dict[str, Arrays], marginal: Sequence[bool]) -> Output:
         """Return labels and what is kept of the mean of members' probabilities, of an answer that has no scores of its own."""
         if any(np.isnan(scores).any() for scores in answer.members):
             return Output(None, problem=NAN)

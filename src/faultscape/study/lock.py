@@ -96,6 +96,15 @@ def writing(root: Path, *, array: str = "", change: bool = False) -> Iterator[No
 
 
 @contextmanager
+def holding(folder: Path, busy: str) -> Iterator[None]:
+    """Hold one folder of a study for a long time, beside whoever works on the rest of it; StudyError in the words of ``busy`` where another process holds it."""
+    with _file(folder, ".lock") as file:
+        if not _take(file, shared=False):
+            raise StudyError(busy)
+        yield
+
+
+@contextmanager
 def _unless_refused(root: Path) -> Iterator[None]:
     """Leave no folder behind that was made for a line which was then refused, and which holds nothing but locks."""
     new = not root.exists()

@@ -114,7 +114,9 @@ def save(folder: Path, description: Description, net: nn.Module, more: dict[str,
 
 def description_text(description: Description, more: dict[str, Any]) -> str:
     """Return the JSON of a description and of what is to be known beside it."""
-    held = pydantic.TypeAdapter(dict[str, Any]).dump_json({"network": _READ.dump_python(description, mode="json"), **more}, indent=1)
+    held = pydantic.TypeAdapter(dict[str, Any]).dump_json(
+        {"network": _READ.dump_python(description, mode="json"), **more}, indent=1
+    )
     return held.decode() + "\n"
 
 
@@ -187,7 +189,9 @@ def of_file(name: str) -> nn.Module:
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's code raises
         raise ModelError(f"{name}: it failed: {type(error).__name__}: {library_text(error)}") from None
     if not isinstance(made, nn.Module):
-        raise ModelError(f"{name}: returned {type(made).__name__}; expected a torch module that ends in a linear layer or a 1x1 convolution")
+        raise ModelError(
+            f"{name}: returned {type(made).__name__}; expected a torch module that ends in a linear layer or a 1x1 convolution"
+        )
     return made
 
 

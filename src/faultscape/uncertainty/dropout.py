@@ -177,7 +177,9 @@ def add_dropout(
     for layer in layers:
         if not layer or layer not in known:
             some = ", ".join([key for key in known if key][-8:]) or "none with a name"
-            raise ModelError(f"{type(net).__name__}: has no layer {layer!r}.{closest(layer, [*known])} Its last layers are {some}")
+            raise ModelError(
+                f"{type(net).__name__}: has no layer {layer!r}.{closest(layer, [*known])} Its last layers are {some}"
+            )
         dropouts.append(SeededDropout(rate, seed, layer))
     for layer, dropout in zip(layers, dropouts, strict=True):
         net.set_submodule(layer, WithDropout(known[layer], dropout))

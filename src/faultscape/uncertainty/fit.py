@@ -6,14 +6,17 @@ Source: Liu et al. 2020, Algorithm 1 (reset and one exact pass); the factor on v
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from faultscape.errors import ModelError
 from faultscape.uncertainty.heads.gaussian_process import GaussianProcessHead
+from faultscape.uncertainty.training.validation import Images, validate
+
+FACTORS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)  # of which the mean-field factor is chosen
 
 
 def processes_of(net: nn.Module) -> list[GaussianProcessHead]:
@@ -55,14 +58,23 @@ def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
         head.invert_precision()
 
 
-def best_mean_field(logits: Tensor, variance: Tensor, labels: Tensor, factors: Iterable[float]) -> tuple[float, dict[float, float]]:
-    """Return the mean-field factor of the least NLL among some, of logits (n, C) without variance, the variance (n,) and labels (n,), and the NLL of each.
+@torch.no_grad()
+def tune_mean_field(
+    net: nn.Module, images: Images, device: str | torch.device, factors: Sequence[float] = FACTORS, most: int = 24
+) -> dict[float, float]:
+    """Set the mean-field factor of a network's Gaussian processes to that of the least negative log-likelihood over some images, and return what each factor gave.
 
-    >>> best_mean_field(torch.tensor([[8.0, 0.0], [8.0, 0.0]]), torch.ones(2), torch.tensor([0, 1]), [0.0, 1.0, 9.0])[0]
-    9.0
+    Errors: ModelError for a network without a Gaussian process.
     """
-    scores = {}
+    heads = processes_of(net)
+    if not heads:
+        raise ModelError(f"{type(net).__name__}: has no Gaussian process, whose mean-field factor could be tuned")
+    found = dict[float, float]()
     for factor in factors:
-        shrunk = logits / torch.sqrt(1 + factor * variance)[:, None]
-        scores[factor] = float(nn.functional.cross_entropy(shrunk.double(), labels))
-    return min(scores, key=lambda factor: (scores[factor], factor)), scores
+        for head in heads:
+            head.mean_field = factor
+        found[factor] = validate(net, images, device, most)["nll"]
+    best = min(found, key=lambda factor: (found[factor], factor))
+    for head in heads:
+        head.mean_field = best
+    return found

@@ -111,11 +111,17 @@ def last_layer(net: nn.Module, name: str = "") -> tuple[str, Any]:
             return name, found[name]
         known = dict(net.named_modules())
         if name in known:
-            raise ModelError(f"{called}: its layer {name!r} is {type(known[name]).__name__}; only linear layers and 1x1 convolutions can be replaced")
-        raise ModelError(f"{called}: has no layer {name!r}.{closest(name, [*known])} Those that can be replaced are {', '.join([*found][-8:]) or 'none'}")
+            raise ModelError(
+                f"{called}: its layer {name!r} is {type(known[name]).__name__}; only linear layers and 1x1 convolutions can be replaced"
+            )
+        raise ModelError(
+            f"{called}: has no layer {name!r}.{closest(name, [*known])} Those that can be replaced are {', '.join([*found][-8:]) or 'none'}"
+        )
     main = {key: module for key, module in found.items() if "aux" not in key.lower()}
     if not main:
-        raise ModelError(f"{called}: has no linear layer or 1x1 convolution that could be replaced; its last layers are {_last_words(net)}")
+        raise ModelError(
+            f"{called}: has no linear layer or 1x1 convolution that could be replaced; its last layers are {_last_words(net)}"
+        )
     labels = getattr(getattr(net, "config", None), "num_labels", None)
     fitting = {key: module for key, module in main.items() if labels and _outputs(module) == labels}
     return list((fitting or main).items())[-1]
@@ -148,4 +154,7 @@ def _outputs(module: Any) -> int:
 
 
 def _last_words(net: nn.Module) -> str:
-    return ", ".join([f"{name} ({type(module).__name__})" for name, module in net.named_modules() if name][-4:]) or "none with a name"
+    return (
+        ", ".join([f"{name} ({type(module).__name__})" for name, module in net.named_modules() if name][-4:])
+        or "none with a name"
+    )

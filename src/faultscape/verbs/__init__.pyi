@@ -12,3 +12,4 @@ from . import select as select
 from . import show as show
 from . import status as status
 from . import stress as stress
+from . import train as train

@@ -154,7 +154,9 @@ class OnnxNetwork:
         held = [np.asarray(named[key][row], np.float32) if key in named else None for key in _DOUBT]
         for key, values, axes, wanted in zip(_DOUBT, held, (4, 2), ("N x T x C x h x w", "N x h x w"), strict=True):
             if values is not None and (values.ndim != axes or not values.size):
-                raise ModelError(f"{self.name}: its output {key!r} gives each image an array of shape {values.shape}; expected {wanted}")
+                raise ModelError(
+                    f"{self.name}: its output {key!r} gives each image an array of shape {values.shape}; expected {wanted}"
+                )
         members, variance = held
         if self._only_members and members is None:
             raise ModelError(f"{self.name}: has a variance and no logits")

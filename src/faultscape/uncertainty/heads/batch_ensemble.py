@@ -7,15 +7,13 @@ Source: Wen et al. 2020; S3 2. The authors' code writes the start as one number:
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor, nn
 
+from faultscape.choices import FastStart
 from faultscape.uncertainty.heads.channels import Channels, Head, Start
 from faultscape.uncertainty.heads.linear import linear_parameters
 
-FastStart = Literal["normal", "signs"]
 MEMBERS, SPREAD = 3, 0.5
 
 

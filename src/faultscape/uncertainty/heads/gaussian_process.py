@@ -17,7 +17,8 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from faultscape.uncertainty.heads.batch_ensemble import SPREAD, FastStart, fast_weights
+from faultscape.choices import FastStart
+from faultscape.uncertainty.heads.batch_ensemble import SPREAD, fast_weights
 from faultscape.uncertainty.heads.channels import Channels, Head, Start
 from faultscape.uncertainty.heads.linear import linear_parameters
 

@@ -38,12 +38,16 @@ def _segmenter(size: str, parameters: float) -> Backbone:
 
 def _segformer(size: str, parameters: float) -> Backbone:
     title = f"SegFormer-{size.upper()}"
-    return Backbone(f"segformer-{size}", title, "transformers_networks:segformer", size, 32, 4, parameters, source="Xie et al. 2021")
+    return Backbone(
+        f"segformer-{size}", title, "transformers_networks:segformer", size, 32, 4, parameters, source="Xie et al. 2021"
+    )
 
 
 def _deeplab(size: str, parameters: float) -> Backbone:
     name = "deeplabv3plus" if size == "101" else f"deeplabv3plus-{size}"
-    return Backbone(name, f"DeepLabv3+ on ResNet-{size}", "deeplab:deeplab", size, 16, 4, parameters, source="S4 B.1; Chen et al. 2018")
+    return Backbone(
+        name, f"DeepLabv3+ on ResNet-{size}", "deeplab:deeplab", size, 16, 4, parameters, source="S4 B.1; Chen et al. 2018"
+    )
 
 
 BACKBONES: tuple[Backbone, ...] = (
@@ -75,4 +79,6 @@ def backbone_named(name: str) -> Backbone | None:
     if name.startswith("hf:") or is_own(name):
         return None
     known = [backbone.name for backbone in BACKBONES]
-    raise OptionError(f"backbone {name!r} is not known; use {', '.join(known)}, hf:OWNER/MODEL or file.py:function.{closest(name, known)}")
+    raise OptionError(
+        f"backbone {name!r} is not known; use {', '.join(known)}, hf:OWNER/MODEL or file.py:function.{closest(name, known)}"
+    )

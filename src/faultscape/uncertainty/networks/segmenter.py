@@ -12,8 +12,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from faultscape.choices import FastStart
 from faultscape.errors import OptionError
-from faultscape.uncertainty.heads.batch_ensemble import BatchEnsembleLinear, FastStart
+from faultscape.uncertainty.heads.batch_ensemble import BatchEnsembleLinear
 
 PATCH = 16
 SIZES = {"T": (192, 12, 3), "S": (384, 12, 6), "B": (768, 12, 12), "L": (1024, 24, 16)}  # width, blocks, heads
@@ -46,7 +47,9 @@ class Segmenter(nn.Module):
         self.members = members
         layers[-blocks].register_forward_pre_hook(_repeated(members), with_kwargs=True)
         for number, block in enumerate(layers[-blocks:]):
-            wide = [(name, m) for name, m in block.named_modules() if isinstance(m, nn.Linear) and m.in_features != m.out_features]
+            wide = [
+                (name, m) for name, m in block.named_modules() if isinstance(m, nn.Linear) and m.in_features != m.out_features
+            ]
             for place, (name, layer) in enumerate(wide):
                 block.set_submodule(name, BatchEnsembleLinear(layer, members, fast_start, spread, seed + 2 * number + place))
 

@@ -58,10 +58,14 @@ def read(folder: Path, key: str, net: nn.Module, optimiser: torch.optim.Optimize
         if about.get("key") != key:
             continue
         try:
-            net.load_state_dict({name.removeprefix("model/"): value for name, value in tensors.items() if name.startswith("model/")})
+            net.load_state_dict(
+                {name.removeprefix("model/"): value for name, value in tensors.items() if name.startswith("model/")}
+            )
             _restore(optimiser, tensors)
         except (RuntimeError, ValueError, KeyError) as error:
-            raise ModelError(f"{path}: is of another network: {library_text(error, first_line=True)}; remove {folder} to begin anew") from None
+            raise ModelError(
+                f"{path}: is of another network: {library_text(error, first_line=True)}; remove {folder} to begin anew"
+            ) from None
         return about
     return {"step": 0}
 

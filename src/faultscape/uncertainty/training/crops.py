@@ -27,7 +27,9 @@ def crop(photo: np.ndarray, labels: np.ndarray, plan: TrainingPlan, rng: np.rand
     width, height = plan.size or (photo.shape[1], photo.shape[0])
     photo, labels = resized(photo, labels, (max(1, round(width * factor)), max(1, round(height * factor))))
     wide, tall = plan.crop
-    rows, columns = (_part(length, window, at) for length, window, at in ((photo.shape[0], tall, top), (photo.shape[1], wide, left)))
+    rows, columns = (
+        _part(length, window, at) for length, window, at in ((photo.shape[0], tall, top), (photo.shape[1], wide, left))
+    )
     seen, said = np.zeros((tall, wide, 3), np.uint8), np.full((tall, wide), IGNORED, np.int16)
     part = photo[rows, columns]
     seen[: part.shape[0], : part.shape[1]] = part

@@ -19,12 +19,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from faultscape.choices import LossName
 from faultscape.errors import ModelError
 from faultscape.uncertainty.heads.batch_ensemble import BatchEnsembleLinear
 from faultscape.uncertainty.heads.channels import Head
 from faultscape.uncertainty.training import checkpoints
 from faultscape.uncertainty.training.crops import crop, pixels
-from faultscape.uncertainty.training.losses import LossName, counts_of, loss
+from faultscape.uncertainty.training.losses import counts_of, loss
 from faultscape.uncertainty.training.plan import TrainingPlan
 
 Read = Callable[[int], tuple[np.ndarray, np.ndarray]]  # number of an image -> photo (H, W, 3) uint8, labels (H, W) int16
@@ -156,7 +157,9 @@ class Shares:
         self.most = (at_once + 1) // 2
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
-        say(f"note: memory is too short for {at_once} images at once; {self.most} go through the network at a time, and a step is still of {batch}")
+        say(
+            f"note: memory is too short for {at_once} images at once; {self.most} go through the network at a time, and a step is still of {batch}"
+        )
 
 
 def checkpoint_activations(net: nn.Module) -> None:
@@ -202,7 +205,9 @@ def _batches(
         for step in [*steps, *[-1] * _AHEAD]:
             if step >= 0:
                 mine = [*enumerate(members_of(plan, step, task.images))][process::processes]
-                waiting.append(([number for _, number in mine], [pool.submit(example, step, place, number) for place, number in mine]))
+                waiting.append(
+                    ([number for _, number in mine], [pool.submit(example, step, place, number) for place, number in mine])
+                )
             if len(waiting) > _AHEAD or (step < 0 and waiting):
                 numbers, futures = waiting.pop(0)
                 made = [future.result() for future in futures]

@@ -8,15 +8,15 @@ Source: S3 2 and its code (mean of member losses); S4 5.1 and B.2 for void pixel
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from torch import Tensor, nn
 
+from faultscape.choices import LossName
 from faultscape.errors import OptionError
 from faultscape.uncertainty.heads.channels import Doubt
 
-LossName = Literal["ce", "void-class", "entropy"]
 LOSSES = get_args(LossName)
 IGNORED, OUTSIDE = -100, -1
 
@@ -66,9 +66,7 @@ def _known(labels: Tensor, name: LossName, channels: int) -> Tensor:
     return labels.masked_fill(labels == OUTSIDE, channels - 1 if name == "void-class" else IGNORED)
 
 
-def _one(
-    logits: Tensor, labels: Tensor, weights: Tensor | None, name: LossName, outside_weight: float, of: Counts
-) -> Tensor:
+def _one(logits: Tensor, labels: Tensor, weights: Tensor | None, name: LossName, outside_weight: float, of: Counts) -> Tensor:
     if labels.ndim == 3 and logits.shape[2:] != labels.shape[1:]:
         logits = nn.functional.interpolate(logits, size=labels.shape[1:], mode="bilinear", align_corners=False)
     logits = logits.float()

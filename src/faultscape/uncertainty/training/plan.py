@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
+from faultscape.choices import ClassWeights, Optimiser, Schedule
 from faultscape.errors import OptionError
 
-Schedule = Literal["polynomial", "cosine", "constant"]
-Optimiser = Literal["adam", "adamw", "sgd"]
-ClassWeights = Literal["none", "median-frequency"]
 Size = tuple[int, int]
 
 
@@ -45,16 +43,33 @@ class TrainingPlan:
 
     def check(self) -> None:
         """OptionError for the first number that makes no sense."""
-        positive = {"epochs": self.epochs or self.steps, "batch": self.batch, "rate": self.rate, "gradient_norm": self.gradient_norm, "fast_rate": self.fast_rate}
+        positive = {
+            "epochs": self.epochs or self.steps,
+            "batch": self.batch,
+            "rate": self.rate,
+            "gradient_norm": self.gradient_norm,
+            "fast_rate": self.fast_rate,
+        }
         for name, value in positive.items():
             if not (math.isfinite(value) and value > 0):
                 raise OptionError(f"--{name.replace('_', '-')} is above 0; got {value:g}")
-        for name, value in {"warm_up": self.warm_up, "weight_decay": self.weight_decay, "outside_weight": self.outside_weight, "seed": self.seed}.items():
+        for name, value in {
+            "warm_up": self.warm_up,
+            "weight_decay": self.weight_decay,
+            "outside_weight": self.outside_weight,
+            "seed": self.seed,
+        }.items():
             if not (math.isfinite(value) and value >= 0):
                 raise OptionError(f"--{name.replace('_', '-')} is 0 or more; got {value:g}")
         if not 0 < self.scale[0] <= self.scale[1] <= 20:
-            raise OptionError(f"--scale is two factors between 0 and 20, the smaller first; got {self.scale[0]:g} and {self.scale[1]:g}")
-        for name, kind, value in (("schedule", Schedule, self.schedule), ("optimiser", Optimiser, self.optimiser), ("class-weights", ClassWeights, self.class_weights)):
+            raise OptionError(
+                f"--scale is two factors between 0 and 20, the smaller first; got {self.scale[0]:g} and {self.scale[1]:g}"
+            )
+        for name, kind, value in (
+            ("schedule", Schedule, self.schedule),
+            ("optimiser", Optimiser, self.optimiser),
+            ("class-weights", ClassWeights, self.class_weights),
+        ):
             if value not in get_args(kind):
                 raise OptionError(f"--{name} {value!r} is not known; use {', '.join(get_args(kind))}")
 

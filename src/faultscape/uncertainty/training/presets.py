@@ -43,15 +43,50 @@ class TrainingPreset:
         return self.many if classes >= MANY_CLASSES else self.plan
 
 
-_PAPER = TrainingPlan(epochs=100, batch=64, rate=1e-4, schedule="polynomial", optimiser="adam", weight_decay=0.0, gradient_norm=1.0, crop=(768, 768))
-_PAPER_MANY = TrainingPlan(epochs=100, batch=32, rate=3e-5, schedule="polynomial", optimiser="adam", weight_decay=0.0, gradient_norm=1.0, crop=(640, 640))
-_CODE = TrainingPlan(epochs=100, batch=64, rate=1e-4, schedule="cosine", warm_up=1, optimiser="adam", weight_decay=0.0, gradient_norm=1.0, crop=(768, 768))
-_CODE_MANY = TrainingPlan(epochs=100, batch=32, rate=3e-5, schedule="cosine", warm_up=1, optimiser="adam", weight_decay=0.0, gradient_norm=1.0, crop=(640, 640))
+_PAPER = TrainingPlan(
+    epochs=100, batch=64, rate=1e-4, schedule="polynomial", optimiser="adam", weight_decay=0.0, gradient_norm=1.0, crop=(768, 768)
+)
+_PAPER_MANY = TrainingPlan(
+    epochs=100, batch=32, rate=3e-5, schedule="polynomial", optimiser="adam", weight_decay=0.0, gradient_norm=1.0, crop=(640, 640)
+)
+_CODE = TrainingPlan(
+    epochs=100,
+    batch=64,
+    rate=1e-4,
+    schedule="cosine",
+    warm_up=1,
+    optimiser="adam",
+    weight_decay=0.0,
+    gradient_norm=1.0,
+    crop=(768, 768),
+)
+_CODE_MANY = TrainingPlan(
+    epochs=100,
+    batch=32,
+    rate=3e-5,
+    schedule="cosine",
+    warm_up=1,
+    optimiser="adam",
+    weight_decay=0.0,
+    gradient_norm=1.0,
+    crop=(640, 640),
+)
 _GP = {"features": 1024, "ridge": 1.0, "mean_field": 1.0, "normalised": True}
 _ENSEMBLE: dict[str, Value] = {"members": 3, "fast_start": "normal", "spread": 0.5}
 _NOISE: dict[str, Value] = {"factors": 5, "samples": 1000, "temperature": 1.0}
 _OF_AUTHORS: dict[str, Value] = {**_GP, "scaled": False, "momentum": 0.99}
-_SMALL = TrainingPlan(steps=600, batch=8, rate=5e-4, schedule="polynomial", warm_up=1, optimiser="adamw", size=(320, 240), crop=(320, 240), scale=(0.75, 1.5), validate_every=5)
+_SMALL = TrainingPlan(
+    steps=600,
+    batch=8,
+    rate=5e-4,
+    schedule="polynomial",
+    warm_up=1,
+    optimiser="adamw",
+    size=(320, 240),
+    crop=(320, 240),
+    scale=(0.75, 1.5),
+    validate_every=5,
+)
 _UNSCALED = "the variance of random features that are not scaled is half their number before training and about their number after it, so that logits shrink by some 30 times: ranking by doubt survives, and probabilities are nearly even"
 
 PRESETS: tuple[TrainingPreset, ...] = (
@@ -59,7 +94,12 @@ PRESETS: tuple[TrainingPreset, ...] = (
         "s3-paper",
         _PAPER,
         _PAPER_MANY,
-        {"batch-ensemble": _ENSEMBLE, "gp": _OF_AUTHORS, "heteroscedastic": {**_NOISE, "shared_noise": False}, "batch-ensemble+gp": {**_OF_AUTHORS, **_ENSEMBLE}},
+        {
+            "batch-ensemble": _ENSEMBLE,
+            "gp": _OF_AUTHORS,
+            "heteroscedastic": {**_NOISE, "shared_noise": False},
+            "batch-ensemble+gp": {**_OF_AUTHORS, **_ENSEMBLE},
+        },
         window=768,
         stride=512,
         notes=_UNSCALED,
@@ -69,7 +109,12 @@ PRESETS: tuple[TrainingPreset, ...] = (
         "s3-code",
         _CODE,
         _CODE_MANY,
-        {"batch-ensemble": _ENSEMBLE, "gp": _OF_AUTHORS, "heteroscedastic": {**_NOISE, "shared_noise": True}, "batch-ensemble+gp": {**_OF_AUTHORS, **_ENSEMBLE}},
+        {
+            "batch-ensemble": _ENSEMBLE,
+            "gp": _OF_AUTHORS,
+            "heteroscedastic": {**_NOISE, "shared_noise": True},
+            "batch-ensemble+gp": {**_OF_AUTHORS, **_ENSEMBLE},
+        },
         window=768,
         stride=512,
         member_blocks=2,
@@ -77,7 +122,15 @@ PRESETS: tuple[TrainingPreset, ...] = (
         notes=_UNSCALED,
         source="the code of S3's authors",
     ),
-    TrainingPreset("camvid-small", _SMALL, _SMALL, {"heteroscedastic": {"samples": 100}}, plain_input=False, from_init=0.2, source="ours: an hour or less on two cores"),
+    TrainingPreset(
+        "camvid-small",
+        _SMALL,
+        _SMALL,
+        {"heteroscedastic": {"samples": 100}},
+        plain_input=False,
+        from_init=0.2,
+        source="ours: an hour or less on two cores",
+    ),
 )
 
 

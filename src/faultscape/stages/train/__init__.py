@@ -1,0 +1,1 @@
+"""Train a network on a study's labels."""

@@ -1,0 +1,212 @@
+"""Which network a line of `train` asks for, and by which plan it is trained: its preset, and what the line says otherwise.
+
+Conventions: what a line says goes before its preset, and a preset before the defaults. A network that starts from another of the study takes a part of the preset's steps.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from faultscape.errors import ModelError, OptionError, closest
+from faultscape.plug import is_own
+from faultscape.prediction.sources import hub
+from faultscape.stages.train.examples import Withheld
+from faultscape.stages.train.options import Schedules, TrainOptions, scale_of, size_of
+from faultscape.study.folder import check_name
+from faultscape.uncertainty import description as descriptions
+from faultscape.uncertainty.catalogue import Value, head_named
+from faultscape.uncertainty.description import Description
+from faultscape.uncertainty.networks import transformers_networks
+from faultscape.uncertainty.networks.catalogue import IMAGENET, PLAIN, backbone_named
+from faultscape.uncertainty.networks.segmenter import Segmenter
+from faultscape.uncertainty.replace import DoubtNetwork
+from faultscape.uncertainty.training.plan import TrainingPlan
+from faultscape.uncertainty.training.presets import TrainingPreset, preset_named
+
+HUB_MULTIPLE = 32  # what both sides of the input of a network of the hub are raised to
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The network to train, the plan, and what it starts from: a network that is there, or nothing. ``file`` is a person's own, to be copied beside it; ``notes`` are to be said."""
+
+    description: Description
+    plan: TrainingPlan
+    start: nn.Module | None = None
+    file: Path | None = None
+    notes: tuple[str, ...] = ()
+
+
+def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> Wanted:
+    """Return what a line asks for. Errors: OptionError and ModelError where there is no such network, or it cannot start from another."""
+    preset = preset_named(options.preset) if options.preset else None
+    kind = head_named(options.head)
+    of_preset = dict(preset.heads.get(options.head, {})) if preset else {}
+    told: dict[str, Value] = {**of_preset, **options.head_options.given}
+    kind.check(told)
+    plan = _plan(options, preset, len(withheld.classes), images)
+    _need_start(options, preset)
+    description, start, file = _backbone(root, options, withheld, plan)
+    plain = preset is not None and preset.plain_input
+    blocks = (
+        preset.member_blocks
+        if preset and options.head == "batch-ensemble" and options.backbone and "segmenter" in options.backbone
+        else 0
+    )
+    description = replace(
+        description,
+        head=options.head,
+        head_options=told,
+        void_class=options.loss == "void-class",
+        dropout_at=options.dropout_at,
+        member_blocks=blocks,
+        window=preset.window if preset else 0,
+        stride=preset.stride if preset else 0,
+        mean=PLAIN[0] if plain else description.mean,
+        std=PLAIN[1] if plain else description.std,
+    )
+    notes = (f"note: --preset {options.preset}: {preset.notes}",) if preset and told.get("scaled") is False else ()
+    return Wanted(description, plan, start, file, notes)
+
+
+def folder_of(root: Path, name: str) -> Path:
+    """Return the folder of a network that is trained."""
+    return root / "models" / check_name(name, "network")
+
+
+def _plan(options: TrainOptions, preset: TrainingPreset | None, classes: int, images: int) -> TrainingPlan:
+    plan = preset.plan_for(classes) if preset else TrainingPlan()
+    if preset and options.head in preset.epochs_of:
+        plan = replace(plan, epochs=preset.epochs_of[options.head])
+    if preset and options.init:
+        plan = replace(plan, steps=max(1, round(plan.all_steps(images) * preset.from_init)))
+    said = _said(options.schedules)
+    if "steps" in said and "epochs" in said:
+        raise OptionError("--steps is how long training takes, and so is --epochs; give one of them")
+    if "epochs" in said:
+        said["steps"] = 0
+    plan = replace(plan, **said, seed=options.seed)
+    plan.check()
+    return plan
+
+
+def _said(schedules: Schedules) -> dict[str, Any]:
+    """Return what a line says of the plan, as a plan has it."""
+    said = {key: value for key, value in vars(schedules).items() if value is not None and key != "dropout"}
+    for key in ("size", "crop"):
+        if key in said:
+            said[key] = size_of(said[key], key)
+    if "scale" in said:
+        said["scale"] = scale_of(said["scale"])
+    return said
+
+
+def _need_start(options: TrainOptions, preset: TrainingPreset | None) -> None:
+    """OptionError where a preset trains heads on from a plain network, and none is named."""
+    if preset and preset.from_init < 1 and options.head != "linear" and not options.init and not options.from_scratch:
+        raise OptionError(
+            f"--preset {preset.name} trains a head on from a network with a linear one: name it with --init, or train all of it with --from-scratch"
+        )
+
+
+def _backbone(
+    root: Path, options: TrainOptions, withheld: Withheld, plan: TrainingPlan
+) -> tuple[Description, nn.Module | None, Path | None]:
+    """Return the description of a backbone with a linear head, the backbone where it is there already, and a person's own file."""
+    names, image = withheld.classes.names, max(plan.crop)
+    channels = len(names) + (options.loss == "void-class")
+    dropout = options.schedules.dropout if options.schedules.dropout is not None else 0.1
+    if not 0 <= dropout < 1:
+        raise OptionError(f"--dropout is a share, from 0 to below 1; got {dropout}")
+    if options.init:
+        return _of_network(root, options, names, dropout)
+    if not options.backbone:
+        raise OptionError("say which network to train: --backbone NAME, or --init NETWORK to start from one of the study")
+    if Path(options.backbone, "config.json").is_file() or options.backbone.startswith("hf:"):
+        folder = hub.folder_of(options.backbone, "") if options.backbone.startswith("hf:") else options.backbone
+        start = transformers_networks.of_folder(folder, channels)
+        config = (start.vit if isinstance(start, Segmenter) else start).config.to_dict()  # type: ignore[union-attr]
+        config |= (
+            {} if isinstance(start, Segmenter) else {"num_labels": channels, "id2label": dict(enumerate(names)), "label2id": {}}
+        )
+        mean, std = _input_of(folder)
+        multiple = start.patch if isinstance(start, Segmenter) else HUB_MULTIPLE
+        called = options.backbone if options.backbone.startswith("hf:") else Path(options.backbone).name
+        about = Description(called, names, mean=mean, std=std, multiple=multiple, config=_plain(config), seed=options.seed)
+        return about, start, None
+    if is_own(options.backbone):
+        file, _, function = options.backbone.rpartition(":")
+        start = descriptions.of_file(options.backbone)
+        said = {key: tuple(value) for key in ("mean", "std") if (value := getattr(start, key, None))}
+        multiple = int(getattr(start, "multiple", 1))
+        return (
+            Description(f"{Path(file).name}:{function}", names, multiple=multiple, seed=options.seed, **said),
+            start,
+            Path(file),
+        )
+    entry = backbone_named(options.backbone)
+    assert entry is not None
+    about = Description(
+        entry.name,
+        names,
+        dropout=dropout,
+        image=image,
+        mean=entry.mean,
+        std=entry.std,
+        multiple=entry.multiple,
+        seed=options.seed,
+    )
+    return about, None, None
+
+
+def _of_network(
+    root: Path, options: TrainOptions, names: tuple[str, ...], dropout: float
+) -> tuple[Description, nn.Module, Path | None]:
+    """Return the description of the network that another starts from, and its backbone with its weights."""
+    folder = root / "models" / str(options.init)
+    if not (folder / descriptions.NETWORK).is_file():
+        known = sorted(path.parent.name for path in (root / "models").glob(f"*/{descriptions.NETWORK}"))
+        raise ModelError(
+            f"--init {options.init}: the study has no trained network of this name; it has {', '.join(known) or 'none'}.{closest(str(options.init), known)}"
+        )
+    before, net = descriptions.load(folder)
+    if options.backbone and options.backbone != before.backbone:
+        raise ModelError(
+            f"--init {options.init}: is {before.backbone}, and --backbone is {options.backbone}; a network starts from one of the same"
+        )
+    if before.classes != names:
+        raise ModelError(
+            f"--init {options.init}: knows {len(before.classes)} classes ({', '.join(before.classes[:4])}, ...), and {len(names)} are to be learnt ({', '.join(names[:4])}, ...); a network starts from one of the same"
+        )
+    if not isinstance(net, DoubtNetwork) or before.member_blocks:
+        raise ModelError(
+            f"--init {options.init}: has MC dropout or fast weights in its blocks; start from a network without them"
+        )
+    file = folder / descriptions.OWN_FILE
+    about = replace(before, dropout_at=(), dropout=dropout, seed=options.seed)
+    return about, net, file if file.is_file() else None
+
+
+def _input_of(folder: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the mean and the standard deviation that a folder of the library says its pixels have, else ImageNet's."""
+    path = Path(folder, "preprocessor_config.json")
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+        return tuple(map(float, said["image_mean"])), tuple(map(float, said["image_std"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return IMAGENET
+
+
+def _plain(config: dict[str, Any]) -> dict[str, Any]:
+    """Return a configuration as JSON holds it, without what says where it came from."""
+    held = json.loads(json.dumps(config, default=str))
+    return {
+        key: value
+        for key, value in held.items()
+        if key not in ("_name_or_path", "transformers_version", "architectures", "dtype")
+    }

@@ -1,0 +1,267 @@
+"""What a line of `train` asks for, as its verb hands it to the stage. Light: nothing that trains is loaded for it."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import get_args
+
+from faultscape.arguments import Size
+from faultscape.choices import (
+    ClassWeights,
+    ExportForm,
+    FastStart,
+    HeadName,
+    LossName,
+    Optimiser,
+    Schedule,
+    TrainingPresetName,
+)
+from faultscape.errors import ModelError, OptionError, closest
+from faultscape.stages.given_options import refuse_empty
+
+LIBRARIES = ("torch", "transformers", "accelerate", "safetensors")
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """What a network learns from, and what it is watched on.
+
+    Parameters
+    ----------
+    set_
+        A set whose labelled images are learnt from; default: all images of role train. Repeat it for more.
+    validation
+        A set on which the network is watched, and the mean-field factor of a Gaussian process is tuned; default: images of role validation, if there are any.
+    truth
+        Whose labels; default: labels, or the only ones.
+    withhold
+        A holdout of the study (`stress holdout`), whose classes the network does not learn; default: the study's only one, if there is one. none: learn all classes.
+    """
+
+    set_: list[str] | None = None
+    validation: str | None = None
+    truth: str | None = None
+    withhold: str | None = None
+
+
+@dataclass(frozen=True)
+class Schedules:
+    """How long, at which rate and on what a network is trained; a preset says it otherwise.
+
+    Parameters
+    ----------
+    epochs
+        How often training goes over all images (default 100).
+    steps
+        How many steps it takes, in place of epochs.
+    batch
+        Images a step (default 8).
+    rate
+        Learning rate at its highest (default 1e-4).
+    schedule
+        How the rate falls: polynomial, cosine, or constant (default polynomial).
+    warm_up
+        Epochs over which the rate rises first (default 0).
+    optimiser
+        adam, adamw or sgd (default adamw).
+    weight_decay
+        Decay of weights, of adam the gradient's (default 0.01).
+    gradient_norm
+        The largest norm of the gradients, to which larger ones are cut (default 1).
+    size
+        WIDTHxHEIGHT to which images are brought first (default: their own).
+    crop
+        WIDTHxHEIGHT of the random part of an image that a step sees (default 512x512).
+    scale
+        LEAST,MOST: images are enlarged by a random factor between these before they are cropped (default 0.5,2).
+    class_weights
+        median-frequency: rare classes weigh more; none by default.
+    dropout
+        Share of values that the network's own dropout layers leave out in training (default 0.1).
+    validate_every
+        Epochs between two looks at the validation set (default 1).
+    """
+
+    epochs: float | None = None
+    steps: int | None = None
+    batch: int | None = None
+    rate: float | None = None
+    schedule: Schedule | None = None
+    warm_up: float | None = None
+    optimiser: Optimiser | None = None
+    weight_decay: float | None = None
+    gradient_norm: float | None = None
+    size: Size | None = None
+    crop: Size | None = None
+    scale: str | None = None
+    class_weights: ClassWeights | None = None
+    dropout: float | None = None
+    validate_every: float | None = None
+
+
+@dataclass(frozen=True)
+class HeadOptions:
+    """What the head is told, each option for the heads that have it.
+
+    Parameters
+    ----------
+    members
+        Of batch-ensemble: members (default 3).
+    fast_start
+        Of batch-ensemble: how fast weights start, normal around 1, or as random signs (default normal).
+    spread
+        Of batch-ensemble: the standard deviation of that normal, or the share of signs that are + (default 0.5).
+    features
+        Of gp: random features (default 1024).
+    ridge
+        Of gp: ridge of the precision (default 1).
+    mean_field
+        Of gp: how far the variance shrinks logits; default: tuned on the validation set, without one 1.
+    momentum
+        Of gp: let the covariance follow training with this momentum (the authors' 0.99), in place of one exact pass after it.
+    scaled
+        Of gp: scale random features so that the prior variance is 1 (default; the authors do not).
+    factors
+        Of heteroscedastic: rank of the covariance (default 5).
+    samples
+        Of heteroscedastic: draws (default 1000).
+    temperature
+        Of heteroscedastic: temperature of the softmax (default 1).
+    shared_noise
+        Of heteroscedastic: one number a draw for the whole diagonal, as in the authors' code.
+    """
+
+    members: int | None = None
+    fast_start: FastStart | None = None
+    spread: float | None = None
+    features: int | None = None
+    ridge: float | None = None
+    mean_field: float | None = None
+    momentum: float | None = None
+    scaled: bool | None = None
+    factors: int | None = None
+    samples: int | None = None
+    temperature: float | None = None
+    shared_noise: bool | None = None
+
+    @property
+    def given(self) -> dict[str, float | int | bool | str]:
+        """Those that were given."""
+        return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) is not None}
+
+
+@dataclass(frozen=True)
+class TrainingMachine:
+    """What training runs on.
+
+    Parameters
+    ----------
+    device
+        cpu, cuda or cuda:N; default: a GPU where there is one.
+    precision
+        no, fp16 or bf16: mixed precision (default no; on a GPU bf16).
+    threads
+        Threads on a processor (default: all cores); the same number gives the same bytes.
+    checkpoint_activations
+        Compute the blocks of the network again in the backward pass: less memory for a third more time.
+    """
+
+    device: str | None = None
+    precision: str | None = None
+    threads: int | None = None
+    checkpoint_activations: bool = False
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """All that a line of `train` says."""
+
+    study: str
+    name: str
+    backbone: str | None = None
+    head: HeadName = "linear"
+    dropout_at: tuple[str, ...] = ()
+    loss: LossName = "ce"
+    preset: TrainingPresetName | None = None
+    init: str | None = None
+    from_scratch: bool = False
+    sweep: str | None = None
+    seed: int = 0
+    export: ExportForm | None = None
+    data: TrainingData = TrainingData()
+    schedules: Schedules = Schedules()
+    head_options: HeadOptions = HeadOptions()
+    machine: TrainingMachine = TrainingMachine()
+
+    def __post_init__(self) -> None:
+        refuse_empty(self)
+        if self.seed < 0:
+            raise OptionError(f"--seed is a whole number, 0 or more; got {self.seed}")
+        if self.loss not in get_args(LossName):
+            raise OptionError(f"--loss {self.loss!r} is not known; use {', '.join(get_args(LossName))}")
+        if self.init and self.from_scratch:
+            raise OptionError("--init starts from another network, and --from-scratch from none; give one of them")
+        if self.machine.precision not in (None, "no", "fp16", "bf16"):
+            raise OptionError(f"--precision {self.machine.precision!r} is not known; use no, fp16 or bf16")
+        if self.machine.threads is not None and not 0 < self.machine.threads <= 256:
+            raise OptionError(f"--threads is 1 to 256; got {self.machine.threads}")
+
+    @property
+    def swept(self) -> tuple[str, tuple[float | str, ...]]:
+        """The option of --sweep and its values, ('', ()) where nothing is swept; OptionError for one that a head does not have."""
+        if self.sweep is None:
+            return "", ()
+        key, equals, values = self.sweep.partition("=")
+        key = key.strip().replace("-", "_")
+        known = [field.name for field in fields(HeadOptions)]
+        if key not in known:
+            raise OptionError(
+                f"--sweep {self.sweep!r} is not understood; give OPTION=A,B,C of {', '.join(known)}.{closest(key, known)}"
+            )
+        words = [word.strip() for word in values.split(",")]
+        if not equals or len(words) < 2 or not all(words) or len(set(words)) < len(words):
+            raise OptionError(f"--sweep {self.sweep!r} is not understood; give two values or more, each once: {key}=1,3,5")
+        return key, tuple(_value(key, word) for word in words)
+
+
+def need_libraries(called: str = "training") -> None:
+    """ModelError where a library that training needs is not installed."""
+    if lacking := [name for name in LIBRARIES if importlib.util.find_spec(name) is None]:
+        raise ModelError(f"{called} needs {', '.join(lacking)}; install faultscape[doubt]")
+
+
+def size_of(value: Size, option: str) -> tuple[int, int]:
+    """Return (width, height) of WIDTHxHEIGHT, or of a pair; OptionError otherwise.
+
+    >>> size_of("320x240", "crop")
+    (320, 240)
+    """
+    text = value if isinstance(value, str) else "x".join(map(str, value))
+    match = re.fullmatch(r"([1-9]\d{0,4})[xX×]([1-9]\d{0,4})", text.strip())
+    if not match:
+        raise OptionError(f"--{option} {value!r} is not understood; give WIDTHxHEIGHT, for example 512x512")
+    return int(match[1]), int(match[2])
+
+
+def scale_of(text: str) -> tuple[float, float]:
+    """Return the two factors of LEAST,MOST; OptionError otherwise.
+
+    >>> scale_of("0.5,2")
+    (0.5, 2.0)
+    """
+    try:
+        least, most = map(float, text.split(","))
+    except ValueError:
+        raise OptionError(f"--scale {text!r} is not understood; give LEAST,MOST, for example 0.5,2") from None
+    return least, most
+
+
+def _value(key: str, word: str) -> float | str:
+    kinds: Mapping[str, type] = {"fast_start": str}
+    try:
+        return word if kinds.get(key) is str else float(word)
+    except ValueError:
+        raise OptionError(f"--sweep {key}: {word!r} is no number") from None

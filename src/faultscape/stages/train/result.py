@@ -1,0 +1,75 @@
+"""What `train` returns: the network that it trained, or those of a sweep."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from faultscape.errors import counted
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A network that was trained: where it lies, how long it took, and what was found of it; ``new`` is false where it was there already."""
+
+    study: str
+    name: str
+    folder: str
+    backbone: str
+    head: str
+    classes: tuple[str, ...]
+    withheld: tuple[str, ...]
+    images: int
+    steps: int
+    loss: float
+    found: dict[str, float] = field(default_factory=dict)
+    mean_field: float | None = None
+    exported: str = ""
+    new: bool = True
+    seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        without = f", without {', '.join(self.withheld)}" if self.withheld else ""
+        how = f"{self.backbone} with head {self.head}, {counted(len(self.classes), 'class', 'classes')}{without}"
+        lines = [f"{self.name}: {how}{'' if self.new else ' (trained before, with the same options)'}"]
+        took = f" in {_time(self.seconds)}" if self.new and self.seconds else ""
+        lines.append(f"trained  {self.steps:,} steps on {counted(self.images, 'image')}{took}; loss {self.loss:.3g} at the end")
+        if not math.isnan(self.found.get("miou", math.nan)):
+            lines.append(f"watched  mIoU {self.found['miou']:.3f}, NLL {self.found['nll']:.3f} on the validation set")
+        if self.mean_field is not None:
+            lines.append(f"mean-field factor  {self.mean_field:g}, of the least NLL on the validation set")
+        if self.exported:
+            lines.append(f"exported {self.exported}")
+        lines.append(f"next     faultscape predict {self.study} {self.name}={self.folder}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Swept:
+    """The networks of a sweep: the option, and each value's network."""
+
+    study: str
+    option: str
+    networks: dict[str, Trained]
+
+    def __repr__(self) -> str:
+        lines = [f"{self.option:<14} network                          mIoU    NLL"]
+        for value, one in self.networks.items():
+            numbers = [one.found.get(key, math.nan) for key in ("miou", "nll")]
+            lines.append(f"{value:<14} {one.name:<30} {_number(numbers[0])}  {_number(numbers[1])}")
+        return "\n".join(lines)
+
+
+def _number(value: float) -> str:
+    return "   --" if math.isnan(value) else f"{value:.3f}"
+
+
+def _time(seconds: float) -> str:
+    """Return a time as people say it.
+
+    >>> _time(12), _time(700), _time(8000)
+    ('12 s', '12 min', '2.2 h')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

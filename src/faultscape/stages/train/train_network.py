@@ -1,0 +1,268 @@
+"""Train: a network learns from a study's labels, and lies then in STUDY/models/NAME, a model source like any other.
+
+Conventions: what was trained with the same options on the same images and labels is not trained again. A run holds the network's folder and nothing else of the study; one that was killed goes on from its
+last checkpoint to the same bytes, on a processor. The folder keeps what it had until the new network is whole.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from faultscape.errors import OptionError
+from faultscape.nouns import JsonObject
+from faultscape.prediction import devices
+from faultscape.progress import progress
+from faultscape.stages.given_options import given_options
+from faultscape.stages.train import curves, network
+from faultscape.stages.train.examples import Examples, Withheld, class_weights, find_examples, find_withheld
+from faultscape.stages.train.network import Wanted, folder_of
+from faultscape.stages.train.options import TrainOptions, need_libraries
+from faultscape.stages.train.result import Swept, Trained
+from faultscape.study.folder import existing, refuse_twin
+from faultscape.study.lock import changing, holding
+from faultscape.study.parts import key_of
+from faultscape.study.settings import read_settings
+from faultscape.study.tables.logs import log
+from faultscape.uncertainty import description as descriptions
+from faultscape.uncertainty.export import export_network
+from faultscape.uncertainty.fit import fit_covariance, processes_of, tune_mean_field
+from faultscape.uncertainty.training import checkpoints
+from faultscape.uncertainty.training.loop import Machine, Task, checkpoint_activations, train
+from faultscape.uncertainty.training.validation import Images, validate
+
+METHOD_NUMBER = 1  # raised when the same options come to train in another way
+_AFTER = ("mean_field",)  # options of heads that are set when training is done
+_RUNNING = ("study", "name", "machine", "export", "sweep")  # options that change no network, but for a GPU's own sums
+
+
+def train_networks(options: TrainOptions) -> Trained | Swept:
+    """Train what a line asks for: one network, or one for each value of --sweep. Errors: OptionError, ModelError and StudyError where that cannot be."""
+    need_libraries()
+    option, values = options.swept
+    if not option:
+        return train_network(options)
+    networks: dict[str, Trained] = {}
+    first = ""
+    for value in values:
+        word = f"{value:g}" if isinstance(value, float) else value
+        kind = type(getattr(options.head_options, option)) if getattr(options.head_options, option) is not None else None
+        told = int(value) if option in ("members", "features", "factors", "samples") or kind is int else value
+        mine = replace(
+            options,
+            name=f"{options.name}-{option}-{word}",
+            sweep=None,
+            head_options=replace(options.head_options, **{option: told}),
+        )
+        networks[word] = train_network(mine, instead_of=first if option in _AFTER else "")
+        first = first or mine.name
+    return Swept(options.study, option, networks)
+
+
+def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
+    """Train one network; ``instead_of`` another of the same weights, of which it is a copy that is told something else."""
+    root = existing(options.study)
+    settings = read_settings(root)
+    if settings.classifies:
+        raise OptionError("train learns label maps, and this is a study of classifiers")
+    folder = folder_of(root, options.name)
+    refuse_twin(options.name, [path.name for path in (root / "models").glob("*") if path.is_dir()], "network")
+    withheld = find_withheld(root, settings, options.data.withhold)
+    train_on, watch_on = find_examples(root, settings, options.data, withheld)
+    device = devices.pick(options.machine.device or "", "torch")
+    with (
+        holding(folder, f"another faultscape is training {options.name} in {root}; wait until it has finished"),
+        _threads(options),
+    ):
+        wanted = network.want(root, options, withheld, len(train_on))
+        inputs = {
+            "images": train_on.key(),
+            "watched": watch_on.key() if len(watch_on) else "",
+            "start": _start_key(root, options),
+            "method": str(METHOD_NUMBER),
+        }
+        key = key_of(json.loads(descriptions.description_text(wanted.description, {})), vars(wanted.plan), inputs, options.loss)
+        if (before := _held(folder)) and before["key"] == key:
+            return _result(options, folder, before, new=False)
+        for note in wanted.notes:
+            print(note)
+        if before:
+            print(
+                f"{options.name}: was trained with other options, or on other labels; it is trained anew, and stays as it is until that is done"
+            )
+        begun = time.monotonic()
+        copied = instead_of and _copy(root, instead_of, folder, wanted)
+        about = copied or _train(folder, wanted, train_on, watch_on, withheld, options, device, key)
+        _finish(
+            folder,
+            wanted,
+            about,
+            {
+                "key": key,
+                "inputs": inputs,
+                "arguments": _arguments(options),
+                "withheld": list(withheld.names),
+                "images": len(train_on),
+            },
+        )
+        with changing(root):
+            log(root, "train", name=options.name, seconds=round(time.monotonic() - begun, 1))
+        return _result(options, folder, _held(folder) or {}, new=True, seconds=time.monotonic() - begun)
+
+
+def _train(
+    folder: Path,
+    wanted: Wanted,
+    train_on: Examples,
+    watch_on: Examples,
+    withheld: Withheld,
+    options: TrainOptions,
+    device: str,
+    key: str,
+) -> tuple[nn.Module, dict[str, Any], float | None]:
+    """Return the trained network, what was found of it, and the mean-field factor where it was tuned."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if wanted.file is not None and wanted.file.resolve() != (folder / descriptions.OWN_FILE).resolve():
+        shutil.copyfile(wanted.file, folder / descriptions.OWN_FILE)
+    net = descriptions.build(wanted.description, folder, wanted.start).to(device)
+    if options.machine.checkpoint_activations:
+        checkpoint_activations(net)
+    about, plan = wanted.description, wanted.plan
+    weights = class_weights(train_on, about.channels) if plan.class_weights != "none" else ()
+    task = Task(len(train_on), train_on.read, options.loss, weights, about.mean, about.std)
+    shown, watched = (
+        Images(len(rows), rows.read, plan.size, about.multiple, about.mean, about.std) for rows in (train_on, watch_on)
+    )
+    look = (lambda net: validate(net, watched, device)) if len(watch_on) else None
+    precision = options.machine.precision or ("bf16" if device != "cpu" else "no")
+    machine = Machine(device, precision, max(1, min(4, os.cpu_count() or 1)))
+    last = _steps(
+        folder, train(net, plan, task, folder / "checkpoint", key, machine, look), plan.all_steps(len(train_on)), look is not None
+    )
+    if processes_of(net):
+        print(f"{options.name}: sums the covariance over {len(train_on)} images")
+        fit_covariance(net, (image for image, _ in shown.tensors(device)))
+    tuned = None
+    if processes_of(net) and "mean_field" not in about.head_options and len(watch_on):
+        found = tune_mean_field(net, watched, device)
+        tuned = min(found, key=lambda factor: (found[factor], factor))
+    elif processes_of(net) and "mean_field" not in about.head_options:
+        print("note: without a validation set the mean-field factor stays 1; name one with --validation")
+    net.eval()
+    scores = look(net) if look else {}
+    return net, {"steps": last.step, "loss": last.loss, "found": scores}, tuned
+
+
+def _steps(folder: Path, steps: Iterator[Any], total: int, watched: bool) -> curves.Row:
+    """Go through the steps of training, and log them; returns the last."""
+    rows: list[curves.Row] = []
+    put_at = time.monotonic()
+    with progress("train", total) as tick:
+        for step in steps:
+            if not rows:  # the log of a run that was killed, up to its checkpoint
+                rows = [row for row in curves.read_rows(folder) if row.step < step.step]
+                tick(step.step - 1)
+            rows.append(
+                curves.Row(
+                    step.step,
+                    step.loss,
+                    step.rate,
+                    step.norm,
+                    step.seconds,
+                    step.found.get("miou", math.nan),
+                    step.found.get("nll", math.nan),
+                )
+            )
+            if step.found:
+                print(
+                    f"step {step.step:,} of {total:,}: loss {step.loss:.3f}, validation mIoU {step.found['miou']:.3f}, NLL {step.found['nll']:.3f}",
+                    flush=True,
+                )
+            elif not watched and step.step % max(1, total // 10) == 0:
+                print(f"step {step.step:,} of {total:,}: loss {step.loss:.3f}", flush=True)
+            if time.monotonic() - put_at > 5:
+                curves.write_rows(folder, rows)
+                put_at = time.monotonic()
+            tick(1)
+    rows = rows or [row for row in curves.read_rows(folder) if row.step == total]
+    curves.write_rows(folder, rows)
+    return rows[-1]
+
+
+def _copy(root: Path, name: str, folder: Path, wanted: Wanted) -> tuple[nn.Module, dict[str, Any], float | None] | None:
+    """Return a network of the study that is told something else, and what was found of it; None where it is not there."""
+    other = folder_of(root, name)
+    held = _held(other)
+    if not held:
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    if (other / descriptions.OWN_FILE).is_file():
+        shutil.copyfile(other / descriptions.OWN_FILE, folder / descriptions.OWN_FILE)
+    net = descriptions.build(wanted.description, folder)
+    descriptions.load_weights(net, other / descriptions.WEIGHTS)
+    return net, dict(held["training"]), None
+
+
+def _finish(folder: Path, wanted: Wanted, made: tuple[nn.Module, dict[str, Any], float | None], provenance: JsonObject) -> None:
+    """Write the network, with the mean-field factor that was tuned, and remove its checkpoints."""
+    net, about, tuned = made
+    told = {**wanted.description.head_options, **({"mean_field": tuned} if tuned is not None else {})}
+    described = replace(wanted.description, head_options=told)
+    plan = {name: value for name, value in vars(wanted.plan).items()}
+    descriptions.save(folder, described, net, {"training": about, "plan": plan, "tuned": tuned, "provenance": provenance})
+    checkpoints.remove(folder / "checkpoint")
+
+
+def _held(folder: Path) -> dict[str, Any] | None:
+    """Return what the folder of a trained network says of how it was made; None where there is none, or it is damaged."""
+    try:
+        held = json.loads((folder / descriptions.NETWORK).read_text(encoding="utf-8"))
+        return {**held, "key": held["provenance"]["key"]} if (folder / descriptions.WEIGHTS).is_file() else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _start_key(root: Path, options: TrainOptions) -> str:
+    """Return what a network starts from: the key of the other one."""
+    if not options.init:
+        return ""
+    return str((_held(folder_of(root, options.init)) or {}).get("key", ""))
+
+
+def _arguments(options: TrainOptions) -> JsonObject:
+    """Return the options that were given, without those that change no network."""
+    held = given_options(options, but=(*_RUNNING, "data", "schedules", "head_options"))
+    for group in (options.data, options.schedules, options.head_options):
+        held |= given_options(group)
+    return held
+
+
+def _result(options: TrainOptions, folder: Path, held: dict[str, Any], *, new: bool, seconds: float = 0.0) -> Trained:
+    about, training = held["network"], held["training"]
+    exported = export_network(folder, options.export) if options.export else ""
+    return Trained(
+        options.study, options.name, str(folder), about["backbone"], about["head"], tuple(about["classes"]), tuple(held["provenance"]["withheld"]),
+        held["provenance"]["images"], training["steps"], training["loss"], dict(training["found"]), held["tuned"], exported, new, seconds,
+    )  # fmt: skip
+
+
+@contextmanager
+def _threads(options: TrainOptions) -> Iterator[None]:
+    """Let torch use as many threads as were asked for, while the block runs."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(options.machine.threads or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

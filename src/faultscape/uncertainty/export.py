@@ -1,0 +1,98 @@
+"""A trained network as one file, ONNX or .pt2, which `predict` takes anywhere: logits, members and variance are its outputs.
+
+Conventions: the input is (N, 3, H, W), N and, where the network allows it, H and W free. What the network says of its input goes with it. A head that can draw members has them drawn in the file, since what opens it cannot
+ask for them. MC dropout is exported with its masks, at one size.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from faultscape.choices import ExportForm
+from faultscape.errors import ModelError, library_text
+from faultscape.library_warnings import without_warnings
+from faultscape.uncertainty import description as descriptions
+from faultscape.uncertainty.heads.channels import Doubt, Head
+
+DRAWS = 8
+_EXTRA = "faultscape.json"
+
+
+class Plain(nn.Module):
+    """A network whose output is a dict of what it has: logits of its own, members, variance."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(self, image: Tensor) -> dict[str, Tensor]:
+        """Return the outputs by name."""
+        return outputs(self.net(image))
+
+
+def outputs(said: Doubt) -> dict[str, Tensor]:
+    """Return what a network said by name: logits where it has them, members, variance."""
+    held = {"logits": said.own, "members": said.members, "variance": said.variance}
+    return {name: value for name, value in held.items() if value is not None}
+
+
+def export_network(folder: Path, form: ExportForm) -> str:
+    """Write the network of a folder as ``network.onnx`` or ``network.pt2`` into it, and return its path.
+
+    Errors: ModelError where the network cannot be exported, or a library is lacking.
+    """
+    about, net = descriptions.load(folder)
+    for head in [module for module in net.modules() if isinstance(module, Head)]:
+        head.draws = head.draws or DRAWS
+    plain, side = Plain(net).eval(), _side(about)
+    example = torch.zeros(2, 3, side, side)
+    free = not about.dropout_at and not about.window
+    path = folder / f"network.{form}"
+    said = descriptions.input_words(about)
+    try:
+        with without_warnings(), torch.no_grad():
+            (_onnx if form == "onnx" else _exported)(plain, example, path, said, free=free)
+    except ImportError as error:
+        raise ModelError(f"--export {form} needs {error.name}; install faultscape[train]") from None
+    except Exception as error:  # noqa: BLE001 - whatever torch's exporter raises
+        raise ModelError(
+            f"--export {form}: torch cannot export {about.backbone}: {library_text(error, first_line=True)}"
+        ) from None
+    return str(path)
+
+
+def _side(about: descriptions.Description) -> int:
+    """Return the side of the image that a network is exported with."""
+    return about.window or -(-about.image // about.multiple) * about.multiple
+
+
+def _exported(plain: Plain, example: Tensor, path: Path, said: dict[str, Any], *, free: bool) -> None:
+    program = torch.export.export(plain, (example,), dynamic_shapes=_shapes(free))
+    torch.export.save(program, path, extra_files={_EXTRA: json.dumps(said)})
+
+
+def _onnx(plain: Plain, example: Tensor, path: Path, said: dict[str, Any], *, free: bool) -> None:
+    import onnx
+    import onnxscript  # noqa: F401 - torch's exporter needs it, and says so less plainly
+
+    names = [*plain(example)]
+    program = torch.onnx.export(
+        plain, (example,), dynamo=True, input_names=["image"], output_names=names, dynamic_shapes=_shapes(free), verbose=False
+    )
+    assert program is not None
+    model = program.model_proto
+    for key, value in said.items():
+        entry = model.metadata_props.add()
+        entry.key, entry.value = f"faultscape.{key}", value if isinstance(value, str) else json.dumps(value)
+    onnx.save(model, path)
+
+
+def _shapes(free: bool) -> tuple[dict[int, Any]]:
+    """Return which axes of the input are free."""
+    auto = torch.export.Dim.AUTO
+    return ({0: auto, 2: auto, 3: auto},) if free else ({0: auto},)

@@ -1,0 +1,84 @@
+"""What a network is worth while it is trained: mean IoU and negative log-likelihood over whole images.
+
+Conventions: images are brought to the size of the plan (None: their own), raised to what the network's sides are multiples of, and its logits, or its members', up-sampled bilinearly to their labels (H, W);
+IGNORED and OUTSIDE pixels do not count. Mean IoU is over the classes that occur in truth or prediction. It is watched, and chooses nothing: the last step is the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from faultscape.uncertainty.heads.channels import Doubt
+from faultscape.uncertainty.training.crops import pixels, resized
+from faultscape.uncertainty.training.plan import Size
+
+
+@dataclass(frozen=True)
+class Images:
+    """Whole images: how many, how one is read (photo (H, W, 3) uint8, labels (H, W) int16), at which size they are shown, and how pixels are normalised."""
+
+    count: int
+    read: Callable[[int], tuple[np.ndarray, np.ndarray]]
+    size: Size | None = None
+    multiple: int = 1
+    mean: tuple[float, ...] = (0.0, 0.0, 0.0)
+    std: tuple[float, ...] = (1.0, 1.0, 1.0)
+
+    def tensors(self, device: str | torch.device, numbers: Sequence[int] | None = None) -> Iterator[tuple[Tensor, np.ndarray]]:
+        """Yield (image (1, 3, h, w), labels (H, W)) of all images, or of some."""
+        for number in range(self.count) if numbers is None else numbers:
+            photo, labels = self.read(number)
+            width, height = self.size or (photo.shape[1], photo.shape[0])
+            size = (-(-width // self.multiple) * self.multiple, -(-height // self.multiple) * self.multiple)
+            photo, _ = resized(photo, labels, size)
+            yield torch.from_numpy(pixels(photo, self.mean, self.std))[None].to(device), labels
+
+
+def some_of(count: int, most: int) -> list[int]:
+    """Return at most so many numbers of images, evenly spread.
+
+    >>> some_of(10, 3), some_of(2, 3)
+    ([0, 3, 6], [0, 1])
+    """
+    return [k * count // most for k in range(most)] if count > most else [*range(count)]
+
+
+def probabilities(said: Doubt, size: Size) -> Tensor:
+    """Return the probabilities (N, C, H, W) of what a network says, at a size (width, height): of members the mean of theirs, after up-sampling."""
+    if said.own is not None:
+        return _at_size(said.own, size).softmax(1)
+    assert said.members is not None
+    return torch.stack([_at_size(member, size).softmax(1) for member in said.members.unbind(1)]).mean(0)
+
+
+@torch.no_grad()
+def validate(net: nn.Module, images: Images, device: str | torch.device, most: int = 200) -> dict[str, float]:
+    """Return the mean IoU (``miou``) and the negative log-likelihood a pixel (``nll``) of a network over images, at most so many of them; NaN where no pixel is labelled."""
+    was = net.training
+    net.eval()
+    surprise, seen, counts = 0.0, 0, np.zeros((0, 0), np.int64)
+    for image, labels in images.tensors(device, some_of(images.count, most)):
+        shares = probabilities(net(image), (labels.shape[1], labels.shape[0]))[0].float().cpu().numpy()
+        counts = counts if counts.size else np.zeros((len(shares), len(shares)), np.int64)
+        known = labels >= 0
+        truth = labels[known].astype(np.int64)
+        of_truth = np.take_along_axis(shares[:, known], truth[None], 0)[0]
+        surprise -= float(np.log(np.maximum(of_truth, 1e-12), dtype=np.float64).sum())
+        seen += len(truth)
+        counts += np.bincount(truth * len(shares) + shares[:, known].argmax(0), minlength=counts.size).reshape(counts.shape)
+    net.train(was)
+    shared, union = np.diag(counts), counts.sum(0) + counts.sum(1) - np.diag(counts)
+    there = union > 0
+    return {
+        "miou": float((shared[there] / union[there]).mean()) if there.any() else float("nan"),
+        "nll": surprise / seen if seen else float("nan"),
+    }
+
+
+def _at_size(logits: Tensor, size: Size) -> Tensor:
+    return nn.functional.interpolate(logits.float(), size=(size[1], size[0]), mode="bilinear", align_corners=False)
