@@ -120,7 +120,7 @@ def test_without_variance_the_gaussian_process_is_linear_in_its_random_features(
     head.root.zero_()
     x = torch.randn(9, WIDTH)
     held = head(x)
-    torch.testing.assert_close(held[:, :CLASSES], head.random_features(x) @ head.weight.T + head.bias[0])
+    torch.testing.assert_close(held[:, :CLASSES], head.random_features(x) @ head.beta.T + head.bias[0])
     assert float(held[:, -1].abs().max()) == 0
     head.train()
     torch.testing.assert_close(head(x), held[:, :CLASSES])
@@ -157,13 +157,13 @@ def test_far_from_two_moons_the_variance_is_at_least_ten_times_that_among_them(t
 
 
 def test_members_that_are_drawn_have_the_mean_and_the_variance_of_the_posterior(torch) -> None:
-    head = heads_of(torch, "gp", features=64, mean_field=math.pi / 8)
+    head = heads_of(torch, "gp", features=64, ridge=0.7)
     seen, x = torch.randn(30, WIDTH), torch.randn(5, WIDTH)
     fs.uncertainty.fit_covariance(head, [seen])
     head.draws = 4000
     held = head(x)
     drawn = held[:, CLASSES:-1].reshape(5, 4000, CLASSES)
-    raw = head.random_features(x) @ head.weight.T + head.bias[0]
+    raw = head.random_features(x) @ head.beta.T + head.bias[0]
     torch.testing.assert_close(drawn.mean(1), raw, rtol=0, atol=0.06)
     torch.testing.assert_close(drawn.var(1).mean(1) / held[:, -1], torch.ones(5), rtol=0, atol=0.05)
 

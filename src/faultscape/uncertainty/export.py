@@ -49,13 +49,14 @@ def export_network(folder: Path, form: ExportForm) -> str:
     about, net = descriptions.load(folder)
     for head in [module for module in net.modules() if isinstance(module, Head)]:
         head.draws = head.draws or DRAWS
-    plain, side = Plain(net).eval(), _side(about)
-    example = torch.zeros(2, 3, side, side)
+    plain, (wide, tall) = Plain(net).eval(), _size(about)
+    example = torch.zeros(2, 3, tall, wide)
     free = not about.dropout_at and not about.window
     path = folder / f"network.{form}"
     said = descriptions.input_words(about)
     try:
         with without_warnings(), torch.no_grad():
+            plain(example)  # what is drawn once is drawn now, and stands in the file as numbers
             (_onnx if form == "onnx" else _exported)(plain, example, path, said, free=free)
     except ImportError as error:
         raise ModelError(f"--export {form} needs {error.name}; install faultscape[train]") from None
@@ -66,9 +67,12 @@ def export_network(folder: Path, form: ExportForm) -> str:
     return str(path)
 
 
-def _side(about: descriptions.Description) -> int:
-    """Return the side of the image that a network is exported with."""
-    return about.window or -(-about.image // about.multiple) * about.multiple
+def _size(about: descriptions.Description) -> tuple[int, int]:
+    """Return the (width, height) that a network is exported with: its window, else no square, since some networks do a square in another way."""
+    if about.window:
+        return about.window, about.window
+    wide, tall = (max(1, round(side / about.multiple)) * about.multiple for side in (about.image, 0.75 * about.image))
+    return (wide, tall) if wide != tall else (wide + about.multiple, tall)
 
 
 def _exported(plain: Plain, example: Tensor, path: Path, said: dict[str, Any], *, free: bool) -> None:

@@ -4,8 +4,7 @@ Conventions: phi(x) = s cos(W x' + b), x' the features without their mean and at
 trained. s = sqrt(2 / F) for F random features, so that the prior variance is 1; ``scaled=False`` is the authors' s = 1, whose prior variance is F / 2. The likelihood is Gaussian, so that all
 classes share one precision P = ridge I + sum phi phi^T, and the variance is ridge phi^T P^-1 phi. In use logits are phi beta / sqrt(1 + m v) for the mean-field factor m, taken before up-sampling;
 in training they are phi beta. P is summed once more over the training data after training (`fit.fit_covariance`), or follows training with a ``momentum``: P <- m P + (1 - m) phi^T phi / n, n images
-of the batch. Members that are drawn are linear layers beta_s ~ Normal(beta, v) of the same features, so that they differ smoothly over an image; their variance is that which the mean-field factor stands for, m = pi / 8
-being the posterior's own.
+of the batch. Members that are drawn are linear layers beta_s ~ Normal(beta, ridge P^-1) of the same features, so that they differ smoothly over an image; theirs is the posterior's own variance, which m = pi / 8 would stand for.
 Source: Liu et al. 2020; S3 2; with BatchEnsemble, S3 4 (left there for later work).
 """
 
@@ -24,7 +23,6 @@ from faultscape.uncertainty.heads.linear import linear_parameters
 
 FEATURES, RIDGE, MEAN_FIELD = 1024, 1.0, 1.0
 MOMENTUM = 0.99  # the authors'
-OWN_FACTOR = math.pi / 8  # of the mean-field formula, where the variance is taken as it is
 _ROWS = 1 << 14  # pixels whose random features are held at a time
 
 
@@ -96,6 +94,11 @@ class GaussianProcessHead(Head):
             self.invert_precision()
         return super().train(mode)
 
+    @property
+    def beta(self) -> Tensor:
+        """The weights (C, F) of phi. What is trained are those of cos(W x' + b), so that training does not depend on how phi is scaled."""
+        return self.weight / self.size
+
     def random_features(self, features: Tensor, member: int = 0) -> Tensor:
         """Return phi (n, F) of features (n, D), as one member sees them."""
         if self.members:
@@ -121,7 +124,7 @@ class GaussianProcessHead(Head):
         logits, variances, drawn = [], [], []
         for member in range(max(1, self.members)):
             phi = self.random_features(features, member)
-            weight = self.gamma[member][:, None] * self.weight if self.members else self.weight
+            weight = self.gamma[member][:, None] * self.beta if self.members else self.beta
             own = nn.functional.linear(phi, weight, self.bias[member])
             if not self.training:
                 variance = self.variance(phi, member)
@@ -139,8 +142,7 @@ class GaussianProcessHead(Head):
         if len(self.noise) != count:
             generator = torch.Generator().manual_seed(self.seed + 2)
             self.noise = torch.randn(count, features, generator=generator).to(self.weight.device)
-        spread = (self.ridge * self.mean_field / OWN_FACTOR) ** 0.5
-        return self.weight.repeat(self.draws, 1) + spread * self.noise @ self.root[0]
+        return self.beta.repeat(self.draws, 1) + self.ridge**0.5 * self.noise @ self.root[0]
 
     @torch.no_grad()
     def _gather(self, features: Tensor, images: int) -> None:
