@@ -35,7 +35,7 @@ class Description:
     """A network: its backbone and head with what they were told, its classes in the order of its channels, and how it wants its input.
 
     ``config`` is a configuration of the transformers library, of a backbone that is no entry of BACKBONES. ``void_class``: the last channel is that of void pixels. ``member_blocks`` encoder blocks
-    have fast weights. ``window`` and ``stride`` are sides of squares in pixels, 0 for whole images. ``temperature`` divides logits (`fit`).
+    have fast weights. ``size`` is that at which whole images are seen, None for that of the maps that are wanted; ``window`` and ``stride`` are sides of squares in pixels, 0 for whole images.
     """
 
     backbone: str
@@ -53,6 +53,7 @@ class Description:
     mean: tuple[float, ...] = PLAIN[0]
     std: tuple[float, ...] = PLAIN[1]
     multiple: int = 1
+    size: tuple[int, int] | None = None
     window: int = 0
     stride: int = 0
     seed: int = 0
@@ -99,6 +100,8 @@ def input_words(description: Description) -> dict[str, Any]:
     """Return what a network says of its input, in the words of any network of one's own (``prediction.inputs``)."""
     square = {key: f"{side}x{side}" for key, side in (("window", description.window), ("stride", description.stride)) if side}
     classes = {"classes": list(description.channel_names)}
+    if description.size is not None:
+        square["size"] = "{}x{}".format(*description.size)
     return {"mean": list(description.mean), "std": list(description.std), "multiple": description.multiple, **square, **classes}
 
 

@@ -64,6 +64,7 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
         head_options=told,
         void_class=options.loss == "void-class",
         dropout_at=options.dropout_at,
+        size=plan.size if not (preset and preset.window) else None,
         member_blocks=blocks,
         window=preset.window if preset else 0,
         stride=preset.stride if preset else 0,

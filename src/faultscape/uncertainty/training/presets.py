@@ -76,14 +76,14 @@ _ENSEMBLE: dict[str, Value] = {"members": 3, "fast_start": "normal", "spread": 0
 _NOISE: dict[str, Value] = {"factors": 5, "samples": 1000, "temperature": 1.0}
 _OF_AUTHORS: dict[str, Value] = {**_GP, "scaled": False, "momentum": 0.99}
 _SMALL = TrainingPlan(
-    steps=600,
+    steps=800,
     batch=8,
     rate=5e-4,
     schedule="polynomial",
     warm_up=1,
     optimiser="adamw",
-    size=(320, 240),
-    crop=(320, 240),
+    size=(320, 256),
+    crop=(320, 256),
     scale=(0.75, 1.5),
     validate_every=5,
 )
@@ -129,7 +129,7 @@ PRESETS: tuple[TrainingPreset, ...] = (
         {"heteroscedastic": {"samples": 100}},
         plain_input=False,
         from_init=0.2,
-        source="ours: an hour or less on two cores",
+        source="ours",
     ),
 )
 

@@ -1,0 +1,178 @@
+"""Heads that know doubt, trained and judged on CamVid as S3 judges them on Cityscapes: the tables of docs/benchmarks-heads.md.
+
+    python benchmarks/heads.py run FOLDER [--backbones ...] [--heads ...] [--seeds 0,1,2]    # four hours on two cores; goes on where it was stopped
+    python benchmarks/heads.py table FOLDER                                                   # the rows, of what is there
+
+Conventions: training images are the drives 0016E5 and 0006R0 (305), validation, which only tunes the mean-field factor, the 62 of 0001TP's earlier stretch, test the 233 test images. Pedestrians, bicyclists and cars are held out: no
+network learns them, and on the test images they are the unknown objects. *Corrupted* is every fourth test image under the four corruptions of `stress corrupt --preset s3-data` at severities 1, 3 and 5, *blended* every
+test image with one object drawn by code (fishyscapes-v2). A job is a network: (backbone, head, seed). One with a linear head is trained for the steps of `--preset camvid-small`; the others start from it and are trained on, all
+parameters, for a fifth of these. What a job found lies in FOLDER/cells; a job that is there is not done again, and one that is missing is shown as missing. Needs FAULTSCAPE_DATA and the extra `doubt`.
+Source: S3, Tables 2 and 3.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+import faultscape as fs
+from faultscape.reporting.reliability.document import CORRUPTED, Card, find_cell
+
+DATA = Path(os.environ.get("FAULTSCAPE_DATA", Path(__file__).parents[2] / "shared" / "data")) / "camvid"
+BACKBONES = ("segmenter-T/16", "segformer-b0")
+HEADS = ("linear", "batch-ensemble", "gp", "heteroscedastic", "batch-ensemble+gp")
+WITHHELD = ("pedestrian", "bicyclist", "car")
+MEMBERS = ("predictive-entropy", "expected-entropy", "mutual-information")
+SCORERS = {"linear": (), "gp": (*MEMBERS, "variance"), "batch-ensemble+gp": (*MEMBERS, "variance")}
+BLENDED = "fishyscapes-v2"
+
+
+def make_tree(folder: Path) -> Path:
+    """Return a CamVid tree whose splits are the drives, made of links."""
+    tree = folder / "camvid"
+    tree.mkdir(parents=True, exist_ok=True)
+    for name in ("train", "trainannot", "test", "testannot"):
+        if not (tree / name).exists():
+            (tree / name).symlink_to(DATA / name)
+    rows = (DATA / "train.txt").read_text().splitlines()
+    splits = {"train": [row for row in rows if "0001TP" not in row], "val": [row for row in rows if "0001TP" in row]}
+    splits["test"] = (DATA / "test.txt").read_text().splitlines()
+    splits["few"] = splits["test"][::4]
+    for split, held in splits.items():
+        (tree / f"{split}.txt").write_text("\n".join(held) + "\n")
+    return tree
+
+
+def make_studies(folder: Path) -> tuple[str, str]:
+    """Return the study with all classes, in which networks are trained and the held-out ones are unknown, and that of the kept classes, whose void they are."""
+    tree, whole, kept = make_tree(folder), folder / "whole", folder / "kept"
+    if not (whole / "sets.json").exists():
+        for split, name, role in (("test", None, "test"), ("train", "train", "train"), ("val", "val", "validation")):
+            fs.collect(str(whole), str(tree), set_=name, role=role, size="480x360", known=fs.KnownData(layout="camvid", split=split))
+        fs.stress.holdout(str(whole), classes=list(WITHHELD), as_="traffic")
+    if not (kept / "sets.json").exists():
+        about = json.loads((DATA / "classes.json").read_text())
+        rows = [row for row in about["classes"] if row["name"] != "void"] if isinstance(about, dict) else about
+        ids = [row["index"] for row in rows if row["name"] not in WITHHELD]
+        names = [row["name"] for row in rows if row["name"] not in WITHHELD]
+        void = [k for k in range(12) if k not in ids]
+        (folder / "kept.json").write_text(json.dumps({"names": names, "ids": ids, "void": void}))
+        for split, name in (("test", None), ("few", "few")):
+            (folder / f"{split}.txt").write_text("\n".join(str(tree / row.split()[0]) for row in (tree / f"{split}.txt").read_text().splitlines()) + "\n")
+            fs.collect(str(kept), str(folder / f"{split}.txt"), classes=str(folder / "kept.json"), set_=name, role="test", size="480x360")
+        fs.label.import_(str(kept), str(tree / "testannot"))
+        fs.stress.corrupt(str(kept), set_="few", preset="s3-data", severities="1,3,5")
+        fs.stress.blend(str(kept), set_="main", preset=BLENDED)
+    return str(whole), str(kept)
+
+
+def name_of(backbone: str, head: str, seed: int) -> str:
+    return f"{backbone.replace('/', '-')}-{head.replace('+', '-')}-{seed}"
+
+
+def job(folder: Path, whole: str, kept: str, backbone: str, head: str, seed: int) -> None:
+    """Train one network and judge it; what was found goes to FOLDER/cells."""
+    name, cell = name_of(backbone, head, seed), folder / "cells" / f"{name_of(backbone, head, seed)}.json"
+    if cell.exists():
+        return
+    start = time.perf_counter()
+    init = None if head == "linear" else name_of(backbone, "linear", seed)
+    machine = fs.TrainingMachine(precision="bf16")
+    made = fs.train(whole, name, backbone=backbone, head=head, preset="camvid-small", init=init, seed=seed, machine=machine)
+    trained = time.perf_counter() - start
+    scorers = ["msp", *SCORERS.get(head, MEMBERS)]
+    found: dict[str, dict[str, float]] = {}
+    for study in (whole, kept):
+        fs.predict(study, {name: made.folder}, scorer=scorers, measure=True)
+        card = fs.reliability(study, models=[name], worst=0, resamples=0, output=str(folder / "cards" / f"{Path(study).name}-{name}")).document
+        found |= numbers_of(card, name, scorers)
+    about = {"backbone": backbone, "head": head, "seed": seed, "steps": made.steps, "mean_field": made.mean_field, "validation": made.found}
+    about |= {"training_seconds": round(trained), "seconds": round(time.perf_counter() - start), "load": round(os.getloadavg()[0], 1), "found": found}
+    cell.parent.mkdir(parents=True, exist_ok=True)
+    cell.write_text(json.dumps(about, indent=1) + "\n")
+    print(f"{name}: {about['seconds']} s, of which {about['training_seconds']} s of training", flush=True)
+
+
+def numbers_of(card: Card, name: str, scorers: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Return {condition: {metric of a scorer: value}} of what the tables show."""
+    wanted = {
+        "main": ("miou", "ece", "error_auroc"), CORRUPTED: ("miou", "ece", "error_auroc"), BLENDED: ("auroc", "average_precision", "fpr95"),
+        "traffic": ("miou", "auroc", "average_precision", "fpr95"),
+    }  # fmt: skip
+    out: dict[str, dict[str, float]] = {}
+    for condition, metrics in wanted.items():
+        for metric in metrics:
+            for scorer in scorers:
+                held = find_cell(card, name, condition, metric, scorer) or find_cell(card, name, condition, metric, "")
+                if held is not None:
+                    out.setdefault(condition, {})[f"{metric} {scorer}"] = held["value"]
+    return out
+
+
+def run(folder: Path, backbones: Sequence[str], heads: Sequence[str], seeds: Sequence[int]) -> None:
+    """Do all jobs that are missing, a seed at a time."""
+    whole, kept = make_studies(folder)
+    for seed in seeds:
+        for backbone in backbones:
+            for head in heads:
+                job(folder, whole, kept, backbone, head, seed)
+
+
+def table(folder: Path) -> None:
+    """Print the tables of what is there: mean and standard deviation over seeds."""
+    cells = [json.loads(path.read_text()) for path in sorted((folder / "cells").glob("*.json"))]
+    columns = (
+        ("mIoU", "traffic", "miou msp"), ("calibration AUROC", "main", "error_auroc msp"), ("ECE", "main", "ece msp"), ("corrupted mIoU", CORRUPTED, "miou msp"),
+        ("blended AUROC", BLENDED, "auroc msp"), ("blended AP", BLENDED, "average_precision msp"), ("held out AUROC", "traffic", "auroc msp"), ("held out AP", "traffic", "average_precision msp"),
+    )  # fmt: skip
+    for backbone in BACKBONES:
+        print(f"\n| {backbone} | seeds | {' | '.join(head for head, *_ in columns)} | minutes |\n|{'---|' * (len(columns) + 3)}")
+        for head in HEADS:
+            mine = [cell for cell in cells if (cell["backbone"], cell["head"]) == (backbone, head)]
+            shown = [spread([cell["found"].get(condition, {}).get(key) for cell in mine]) for _, condition, key in columns]
+            minutes = spread([cell["seconds"] / 60 for cell in mine], 0)
+            print(f"| {head} | {len(mine)} | {' | '.join(shown)} | {minutes} |")
+    print("\n| blended | scorer | " + " | ".join(BACKBONES) + " |\n|---|---|" + "---|" * len(BACKBONES))
+    for head in HEADS:
+        for scorer in ("msp", *SCORERS.get(head, MEMBERS)):
+            of = [[c["found"].get(BLENDED, {}) for c in cells if (c["backbone"], c["head"]) == (b, head)] for b in BACKBONES]
+            shown = [f"{spread([f.get(f'auroc {scorer}') for f in mine])} / {spread([f.get(f'average_precision {scorer}') for f in mine])}" for mine in of]
+            print(f"| {head} | {scorer} | {' | '.join(shown)} |")
+
+
+def spread(values: Sequence[float | None], digits: int = 3) -> str:
+    """Return a mean with its standard deviation over seeds; a dash where nothing is there."""
+    held = np.array([value for value in values if value is not None], float)
+    if not len(held):
+        return "missing"
+    more = f" ± {held.std(ddof=1):.{digits}f}" if len(held) > 1 else ""
+    return f"{held.mean():.{digits}f}{more}"
+
+
+def words(text: str) -> list[str]:
+    return [word.strip() for word in next(csv.reader([text]))]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=("run", "table"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--backbones", type=words, default=list(BACKBONES))
+    parser.add_argument("--heads", type=words, default=list(HEADS))
+    parser.add_argument("--seeds", type=words, default=["0", "1", "2"])
+    given = parser.parse_args()
+    if given.what == "run":
+        run(given.folder, given.backbones, given.heads, [int(seed) for seed in given.seeds])
+    else:
+        table(given.folder)
+
+
+if __name__ == "__main__":
+    main()
