@@ -59,15 +59,11 @@ def make_studies(folder: Path) -> tuple[str, str]:
         fs.stress.holdout(str(whole), classes=list(WITHHELD), as_="traffic")
     if not (kept / "sets.json").exists():
         about = json.loads((DATA / "classes.json").read_text())
-        rows = [row for row in about["classes"] if row["name"] != "void"] if isinstance(about, dict) else about
-        ids = [row["index"] for row in rows if row["name"] not in WITHHELD]
-        names = [row["name"] for row in rows if row["name"] not in WITHHELD]
-        void = [k for k in range(12) if k not in ids]
-        (folder / "kept.json").write_text(json.dumps({"names": names, "ids": ids, "void": void}))
+        about["void"] = [row["index"] for row in about["classes"] if row["name"] in WITHHELD]
+        (folder / "kept.json").write_text(json.dumps(about))
         for split, name in (("test", None), ("few", "few")):
-            (folder / f"{split}.txt").write_text("\n".join(str(tree / row.split()[0]) for row in (tree / f"{split}.txt").read_text().splitlines()) + "\n")
-            fs.collect(str(kept), str(folder / f"{split}.txt"), classes=str(folder / "kept.json"), set_=name, role="test", size="480x360")
-        fs.label.import_(str(kept), str(tree / "testannot"))
+            known = fs.KnownData(layout="camvid", split=split)
+            fs.collect(str(kept), str(tree), classes=str(folder / "kept.json"), set_=name, role="test", size="480x360", known=known)
         fs.stress.corrupt(str(kept), set_="few", preset="s3-data", severities="1,3,5")
         fs.stress.blend(str(kept), set_="main", preset=BLENDED)
     return str(whole), str(kept)
