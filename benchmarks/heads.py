@@ -55,7 +55,9 @@ def make_studies(folder: Path) -> tuple[str, str]:
     tree, whole, kept = make_tree(folder), folder / "whole", folder / "kept"
     if not (whole / "sets.json").exists():
         for split, name, role in (("test", None, "test"), ("train", "train", "train"), ("val", "val", "validation")):
-            fs.collect(str(whole), str(tree), set_=name, role=role, size="480x360", known=fs.KnownData(layout="camvid", split=split))
+            fs.collect(
+                str(whole), str(tree), set_=name, role=role, size="480x360", known=fs.KnownData(layout="camvid", split=split)
+            )
         fs.stress.holdout(str(whole), classes=list(WITHHELD), as_="traffic")
     if not (kept / "sets.json").exists():
         about = json.loads((DATA / "classes.json").read_text())
@@ -63,7 +65,9 @@ def make_studies(folder: Path) -> tuple[str, str]:
         (folder / "kept.json").write_text(json.dumps(about))
         for split, name in (("test", None), ("few", "few")):
             known = fs.KnownData(layout="camvid", split=split)
-            fs.collect(str(kept), str(tree), classes=str(folder / "kept.json"), set_=name, role="test", size="480x360", known=known)
+            fs.collect(
+                str(kept), str(tree), classes=str(folder / "kept.json"), set_=name, role="test", size="480x360", known=known
+            )
         fs.stress.corrupt(str(kept), set_="few", preset="s3-data", severities="1,3,5")
         fs.stress.blend(str(kept), set_="main", preset=BLENDED)
     return str(whole), str(kept)
@@ -87,10 +91,24 @@ def job(folder: Path, whole: str, kept: str, backbone: str, head: str, seed: int
     found: dict[str, dict[str, float]] = {}
     for study in (whole, kept):
         fs.predict(study, {name: made.folder}, scorer=scorers, measure=True)
-        card = fs.reliability(study, models=[name], worst=0, resamples=0, output=str(folder / "cards" / f"{Path(study).name}-{name}")).document
+        card = fs.reliability(
+            study, models=[name], worst=0, resamples=0, output=str(folder / "cards" / f"{Path(study).name}-{name}")
+        ).document
         found |= numbers_of(card, name, scorers)
-    about = {"backbone": backbone, "head": head, "seed": seed, "steps": made.steps, "mean_field": made.mean_field, "validation": made.found}
-    about |= {"training_seconds": round(trained), "seconds": round(time.perf_counter() - start), "load": round(os.getloadavg()[0], 1), "found": found}
+    about = {
+        "backbone": backbone,
+        "head": head,
+        "seed": seed,
+        "steps": made.steps,
+        "mean_field": made.mean_field,
+        "validation": made.found,
+    }
+    about |= {
+        "training_seconds": round(trained),
+        "seconds": round(time.perf_counter() - start),
+        "load": round(os.getloadavg()[0], 1),
+        "found": found,
+    }
     cell.parent.mkdir(parents=True, exist_ok=True)
     cell.write_text(json.dumps(about, indent=1) + "\n")
     print(f"{name}: {about['seconds']} s, of which {about['training_seconds']} s of training", flush=True)
@@ -139,7 +157,10 @@ def table(folder: Path) -> None:
     for head in HEADS:
         for scorer in ("msp", *SCORERS.get(head, MEMBERS)):
             of = [[c["found"].get(BLENDED, {}) for c in cells if (c["backbone"], c["head"]) == (b, head)] for b in BACKBONES]
-            shown = [f"{spread([f.get(f'auroc {scorer}') for f in mine])} / {spread([f.get(f'average_precision {scorer}') for f in mine])}" for mine in of]
+            shown = [
+                f"{spread([f.get(f'auroc {scorer}') for f in mine])} / {spread([f.get(f'average_precision {scorer}') for f in mine])}"
+                for mine in of
+            ]
             print(f"| {head} | {scorer} | {' | '.join(shown)} |")
 
 

@@ -37,6 +37,7 @@ VERBS = (
     "report",
     "stress",
     "train",
+    "fit",
     "reliability",
     "run",
     "status",

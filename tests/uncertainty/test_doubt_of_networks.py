@@ -24,10 +24,10 @@ class Made:
     def __init__(self, *, own: bool, members: int, variance: bool, name: str = "made") -> None:
         self.own, self.members, self.variance, self.name = own, members, variance, name
 
-    def prepare(self, photo, target, size):
+    def prepare(self, photo, *_):
         return np.ascontiguousarray(photo.transpose(2, 0, 1), np.float32) / 255
 
-    def run(self, block, embeddings=()):
+    def run(self, block, _layers=()):
         return [self._of(picture) for picture in block]
 
     def _of(self, picture):

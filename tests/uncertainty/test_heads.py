@@ -29,7 +29,7 @@ def net(torch):
     return torch.nn.Sequential(*layers).eval()
 
 
-def heads_of(torch, name: str, **options):
+def heads_of(_torch, name: str, **options):
     return head_named(name).build(WIDTH, CLASSES, None, 0, **{**head_named(name).options, **options}).eval()
 
 
@@ -74,7 +74,7 @@ def test_members_share_one_weight_and_each_is_its_formula(torch) -> None:
 
 
 @pytest.mark.parametrize("start", ["normal", "signs"])
-def test_fast_weights_start_as_the_paper_says(torch, start: str) -> None:
+def test_fast_weights_start_as_the_paper_says(start: str) -> None:
     head = head_named("batch-ensemble").build(4000, 2, None, 0, members=5, fast_start=start, spread=0.5)
     alpha = head.alpha.detach()
     if start == "normal":

@@ -68,14 +68,18 @@ class Output:
 
 
 class Inference:
-    """A network and the way it is shown photos; its methods may run in several threads at once. ``warm`` says whether it ran before."""
+    """A network and the way it is shown photos; its methods may run in several threads at once. ``warm`` says whether it ran before.
 
-    def __init__(self, network: Network, way: Way | None = None, keep: Keep = _PLAIN) -> None:
+    ``temperature`` divides its scores and those of its members: one number, or one a class.
+    """
+
+    def __init__(self, network: Network, way: Way | None = None, keep: Keep = _PLAIN, temperature: Sequence[float] = ()) -> None:
         way, own = way or Way(), getattr(network, "window", None)  # a network may say in which windows it was made to see
         if own and way.window is None:
             way = replace(way, window=own, stride=way.stride or getattr(network, "stride", None))
         self.network, self.way, self.keep = network, way, keep
         self.warm = False
+        self._temperature = np.asarray(temperature, np.float32)[:, None, None] if len(temperature) else None
         self._spent = threading.local()
         self._batch = network.batch
         self._only: Size | None = getattr(network, "fixed", None)  # the one size of its input, where that is fixed in it
@@ -137,7 +141,14 @@ class Inference:
         for jobs in cut.values():
             for first in range(0, len(jobs), self.network.batch):
                 self._fold(prepared, merged, jobs[first : first + self.network.batch])
-        return [one.answer() for one in merged]
+        return [self._scaled(one.answer()) for one in merged]
+
+    def _scaled(self, answer: Answer | str) -> Answer | str:
+        """Return an answer whose scores are divided by the temperature."""
+        if self._temperature is None or isinstance(answer, str):
+            return answer
+        scores = None if answer.scores is None else answer.scores / self._temperature
+        return replace(answer, scores=scores, members=tuple(scores_ / self._temperature for scores_ in answer.members))
 
     @property
     def seconds(self) -> float:

@@ -38,7 +38,7 @@ from faultscape.study.settings import CLASSIFICATION, ModelOptions, Settings
 from faultscape.study.tables.corpus import Image
 
 OPTIONS = (
-    "size", "mean", "std", "layout", "multiple", "batch", "threads", "window", "stride", "flip", "scales", "precision", "unmapped", "keep", "scorer", "offsets", "revision", "crop",
+    "size", "mean", "std", "layout", "multiple", "batch", "threads", "window", "stride", "flip", "scales", "precision", "unmapped", "keep", "scorer", "offsets", "revision", "crop", "temperature",
 )  # fmt: skip
 _AHEAD = 2  # batches that are loaded before the network is ready for them
 _TRIED_AT = (512, 512)  # where maps have their photos' sizes, the batch that memory takes is judged by this
@@ -103,7 +103,7 @@ def inference(source: str, options: ModelOptions, classes: tuple[int, ...] = (),
     network = load(source, {**options, "layers": list(parse(options.get("keep", [])).embeddings)}, classes, device)
     if options.get("task") == CLASSIFICATION:
         return Classifier(network, way_of(options), keep_of(options, CLASSIFICATION), float(options.get("crop", 1)))
-    return Inference(network, way_of(options), keep_of(options))
+    return Inference(network, way_of(options), keep_of(options), options.get("temperature", ()))
 
 
 def origin(source: Source, request: Request) -> Origin:

@@ -63,6 +63,7 @@ class ModelOptions(TypedDict, total=False):
     scorer: list[str]
     offsets: dict[str, float]  # of scorers without ends, recorded by the first run
     revision: str
+    temperature: list[float]  # fitted: logits are divided by it, or each class's by its own
     seed: int  # of a submission: of the order in which it sees images
     ood_data: str  # declared: the unknown objects that it was trained with, `none` for none
     publication: str  # declared: where it is described

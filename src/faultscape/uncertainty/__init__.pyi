@@ -1,7 +1,12 @@
 from .catalogue import HEADS as HEADS
 from .dropout import add_dropout as add_dropout
 from .fit import fit_covariance as fit_covariance
+from .fit import tune_mean_field as tune_mean_field
 from .heads.channels import Doubt as Doubt
+from .networks.catalogue import BACKBONES as BACKBONES
 from .replace import last_layer as last_layer
 from .replace import replace_head as replace_head
+from .temperature import fit_temperature as fit_temperature
 from .training.losses import loss as loss
+from .training.presets import PRESETS as PRESETS
+from .training.validation import probabilities as probabilities

@@ -7,7 +7,7 @@ tensors alone. What the network says of its input (``mean``, ``std``, ``multiple
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from faultscape.uncertainty.networks.catalogue import PLAIN, backbone_named
 from faultscape.uncertainty.networks.segmenter import Segmenter
 from faultscape.uncertainty.replace import replace_head
 
+Network = nn.Module
 NETWORK, WEIGHTS, OWN_FILE = "network.json", "weights.safetensors", "backbone.py"
 VOID_CLASS = "void"
 
@@ -83,7 +84,7 @@ def build(description: Description, folder: Path | None = None, start: nn.Module
         net = start if start is not None else _backbone(description, folder)
         if description.member_blocks:
             _use_members(net, description)
-        told = {key: value for key, value in description.head_options.items()}
+        told = dict(description.head_options)
         made: nn.Module = replace_head(
             net, description.head, description.channels, layer=description.layer, seed=description.seed, **told
         )
@@ -153,19 +154,9 @@ def load_weights(net: nn.Module, path: Path) -> None:
         raise ModelError(f"{path}: there is no such file; the weights of the network are gone") from None
     except Exception as error:  # noqa: BLE001 - safetensors raises an error of its own
         raise ModelError(f"{path}: are no weights: {library_text(error, most=200)}") from None
-    if why := _differing(dict(net.state_dict()), state):
+    if why := differing(dict(net.state_dict()), state):
         raise ModelError(f"{path}: are the weights of another network: {why}")
     net.load_state_dict(state)
-
-
-def check_same(mine: Description, other: Description, called: str) -> None:
-    """ModelError where a network cannot start from another: its backbone or its classes differ."""
-    for key, words in (("backbone", "backbone"), ("classes", "classes"), ("config", "configuration")):
-        here, there = getattr(mine, key), getattr(other, key)
-        if here != there:
-            text = f"{len(there)} classes ({', '.join(there)})" if key == "classes" else f"{words} {there}"
-            own = f"{len(here)} ({', '.join(here)})" if key == "classes" else str(here)
-            raise ModelError(f"{called}: has {text}; this network has {own}, and can only start from one of the same")
 
 
 def _backbone(description: Description, folder: Path | None) -> nn.Module:
@@ -205,7 +196,7 @@ def _use_members(net: nn.Module, description: Description) -> None:
     net.use_members(description.member_blocks, int(told["members"]), told["fast_start"], float(told["spread"]), description.seed)
 
 
-def _differing(mine: dict[str, Any], state: dict[str, Any]) -> str:
+def differing(mine: dict[str, Any], state: dict[str, Any]) -> str:
     """Return in words the first tensors that a network and weights do not have alike."""
     if missing := sorted(mine.keys() - state.keys()):
         return f"{len(missing)} tensors are missing, such as {missing[0]}"
@@ -213,8 +204,3 @@ def _differing(mine: dict[str, Any], state: dict[str, Any]) -> str:
         return f"{len(more)} tensors are too many, such as {more[0]}"
     other = next((key for key in mine if mine[key].shape != state[key].shape), "")
     return f"{other} is {tuple(state[other].shape)}, and the network's {tuple(mine[other].shape)}" if other else ""
-
-
-def named_again(description: Description, **changes: Any) -> Description:
-    """Return a description in which some words are others."""
-    return replace(description, **changes)

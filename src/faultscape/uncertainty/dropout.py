@@ -12,7 +12,7 @@ import copy
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -97,7 +97,7 @@ class Prefix:
         self._hooks: list[Any] = []
         self._replaced: dict[nn.Module, _Again] = {}
 
-    def __enter__(self) -> Prefix:
+    def __enter__(self) -> Self:
         for module in self._net.modules():
             if module in self._stops:
                 self._hooks.append(module.register_forward_pre_hook(self._stop))
@@ -161,7 +161,7 @@ class _Again:
 def add_dropout(
     net: nn.Module, layers: Sequence[str], rate: float = RATE, samples: int = SAMPLES, seed: int = 0
 ) -> DropoutNetwork:
-    """Return a network with dropout behind the named layers, which in use gives ``samples`` members: ``net = add_dropout(net, ["decode_head.dropout"])``.
+    """Return a network with dropout behind the named layers, such as ``["decode_head.dropout"]``, which in use gives ``samples`` members.
 
     Errors: ModelError for a layer that there is not, with the nearest names; OptionError for a rate outside 0 to 1, or no layer.
 

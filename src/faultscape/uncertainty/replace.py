@@ -64,9 +64,9 @@ class DoubtNetwork(nn.Module):
 def replace_head(
     net: nn.Module, head: str = "linear", classes: int | None = None, *, layer: str = "", seed: int = 0, **options: Value
 ) -> DoubtNetwork:
-    """Return a network with another last layer: ``net = replace_head(net, "gp", classes=19)``.
+    """Return a network with another last layer, one of HEADS.
 
-    ``head`` is one of HEADS and ``options`` are its own; ``classes`` are by default as many as the layer had. ``layer`` names the layer to replace where it is not the last linear layer or 1x1
+    ``options`` are the head's own; ``classes`` are by default as many as the layer had. ``layer`` names the layer to replace where it is not the last linear layer or 1x1
     convolution of the network. Errors: ModelError for a network without such a layer, OptionError for a head or an option that there is not.
 
     >>> import torch

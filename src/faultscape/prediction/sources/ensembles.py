@@ -15,11 +15,9 @@ from typing import cast
 import numpy as np
 
 from faultscape.errors import ModelError, OptionError, article
-from faultscape.maps import winners
-from faultscape.metrics.pixel_facts import PixelFacts, facts_of_members
 from faultscape.prediction import bounds, devices, networks, stamps
-from faultscape.prediction.inference import NAN, Inference, Output, Prepared
-from faultscape.prediction.keep import Arrays, Keep, doubts
+from faultscape.prediction.inference import Inference, Output, Prepared
+from faultscape.prediction.keep import Keep
 from faultscape.prediction.source import Opening, Origin, Request, Source
 from faultscape.prediction.sources.network import Answer, Size
 from faultscape.study.parts import key_of

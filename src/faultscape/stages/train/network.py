@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from torch import nn
-
 from faultscape.errors import ModelError, OptionError, closest
 from faultscape.plug import is_own
 from faultscape.prediction.sources import hub
@@ -20,7 +18,7 @@ from faultscape.stages.train.options import Schedules, TrainOptions, scale_of, s
 from faultscape.study.folder import check_name
 from faultscape.uncertainty import description as descriptions
 from faultscape.uncertainty.catalogue import Value, head_named
-from faultscape.uncertainty.description import Description
+from faultscape.uncertainty.description import Description, Network
 from faultscape.uncertainty.networks import transformers_networks
 from faultscape.uncertainty.networks.catalogue import IMAGENET, PLAIN, backbone_named
 from faultscape.uncertainty.networks.segmenter import Segmenter
@@ -37,7 +35,7 @@ class Wanted:
 
     description: Description
     plan: TrainingPlan
-    start: nn.Module | None = None
+    start: Network | None = None
     file: Path | None = None
     notes: tuple[str, ...] = ()
 
@@ -117,7 +115,7 @@ def _need_start(options: TrainOptions, preset: TrainingPreset | None) -> None:
 
 def _backbone(
     root: Path, options: TrainOptions, withheld: Withheld, plan: TrainingPlan
-) -> tuple[Description, nn.Module | None, Path | None]:
+) -> tuple[Description, Network | None, Path | None]:
     """Return the description of a backbone with a linear head, the backbone where it is there already, and a person's own file."""
     names, image = withheld.classes.names, max(plan.crop)
     channels = len(names) + (options.loss == "void-class")
@@ -143,10 +141,10 @@ def _backbone(
     if is_own(options.backbone):
         file, _, function = options.backbone.rpartition(":")
         start = descriptions.of_file(options.backbone)
-        said = {key: tuple(value) for key in ("mean", "std") if (value := getattr(start, key, None))}
+        mean, std = (tuple(getattr(start, key, None) or plain) for key, plain in zip(("mean", "std"), PLAIN, strict=True))
         multiple = int(getattr(start, "multiple", 1))
         return (
-            Description(f"{Path(file).name}:{function}", names, multiple=multiple, seed=options.seed, **said),
+            Description(f"{Path(file).name}:{function}", names, mean=mean, std=std, multiple=multiple, seed=options.seed),
             start,
             Path(file),
         )
@@ -167,7 +165,7 @@ def _backbone(
 
 def _of_network(
     root: Path, options: TrainOptions, names: tuple[str, ...], dropout: float
-) -> tuple[Description, nn.Module, Path | None]:
+) -> tuple[Description, Network, Path | None]:
     """Return the description of the network that another starts from, and its backbone with its weights."""
     folder = root / "models" / str(options.init)
     if not (folder / descriptions.NETWORK).is_file():

@@ -12,13 +12,9 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import torch
-from torch import nn
 
 from faultscape.errors import OptionError
 from faultscape.nouns import JsonObject
@@ -26,7 +22,7 @@ from faultscape.prediction import devices
 from faultscape.progress import progress
 from faultscape.stages.given_options import given_options
 from faultscape.stages.train import curves, network
-from faultscape.stages.train.examples import Examples, Withheld, class_weights, find_examples, find_withheld
+from faultscape.stages.train.examples import Examples, class_weights, find_examples, find_withheld
 from faultscape.stages.train.network import Wanted, folder_of
 from faultscape.stages.train.options import TrainOptions, need_libraries
 from faultscape.stages.train.result import Swept, Trained
@@ -56,7 +52,7 @@ def train_networks(options: TrainOptions) -> Trained | Swept:
     networks: dict[str, Trained] = {}
     first = ""
     for value in values:
-        word = f"{value:g}" if isinstance(value, float) else value
+        word = f"{value:g}" if isinstance(value, float) else str(value)
         kind = type(getattr(options.head_options, option)) if getattr(options.head_options, option) is not None else None
         told = int(value) if option in ("members", "features", "factors", "samples") or kind is int else value
         mine = replace(
@@ -83,7 +79,7 @@ def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
     device = devices.pick(options.machine.device or "", "torch")
     with (
         holding(folder, f"another faultscape is training {options.name} in {root}; wait until it has finished"),
-        _threads(options),
+        devices.fixed_threads(options.machine.threads or 0),
     ):
         wanted = network.want(root, options, withheld, len(train_on))
         inputs = {
@@ -103,7 +99,7 @@ def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
             )
         begun = time.monotonic()
         copied = instead_of and _copy(root, instead_of, folder, wanted)
-        about = copied or _train(folder, wanted, train_on, watch_on, withheld, options, device, key)
+        about = copied or _train(folder, wanted, train_on, watch_on, options, device, key)
         _finish(
             folder,
             wanted,
@@ -126,11 +122,10 @@ def _train(
     wanted: Wanted,
     train_on: Examples,
     watch_on: Examples,
-    withheld: Withheld,
     options: TrainOptions,
     device: str,
     key: str,
-) -> tuple[nn.Module, dict[str, Any], float | None]:
+) -> tuple[descriptions.Network, dict[str, Any], float | None]:
     """Return the trained network, what was found of it, and the mean-field factor where it was tuned."""
     folder.mkdir(parents=True, exist_ok=True)
     if wanted.file is not None and wanted.file.resolve() != (folder / descriptions.OWN_FILE).resolve():
@@ -200,7 +195,9 @@ def _steps(folder: Path, steps: Iterator[Any], total: int, watched: bool) -> cur
     return rows[-1]
 
 
-def _copy(root: Path, name: str, folder: Path, wanted: Wanted) -> tuple[nn.Module, dict[str, Any], float | None] | None:
+def _copy(
+    root: Path, name: str, folder: Path, wanted: Wanted
+) -> tuple[descriptions.Network, dict[str, Any], float | None] | None:
     """Return a network of the study that is told something else, and what was found of it; None where it is not there."""
     other = folder_of(root, name)
     held = _held(other)
@@ -214,13 +211,16 @@ def _copy(root: Path, name: str, folder: Path, wanted: Wanted) -> tuple[nn.Modul
     return net, dict(held["training"]), None
 
 
-def _finish(folder: Path, wanted: Wanted, made: tuple[nn.Module, dict[str, Any], float | None], provenance: JsonObject) -> None:
+def _finish(
+    folder: Path, wanted: Wanted, made: tuple[descriptions.Network, dict[str, Any], float | None], provenance: JsonObject
+) -> None:
     """Write the network, with the mean-field factor that was tuned, and remove its checkpoints."""
     net, about, tuned = made
     told = {**wanted.description.head_options, **({"mean_field": tuned} if tuned is not None else {})}
     described = replace(wanted.description, head_options=told)
-    plan = {name: value for name, value in vars(wanted.plan).items()}
-    descriptions.save(folder, described, net, {"training": about, "plan": plan, "tuned": tuned, "provenance": provenance})
+    descriptions.save(
+        folder, described, net, {"training": about, "plan": vars(wanted.plan), "tuned": tuned, "provenance": provenance}
+    )
     checkpoints.remove(folder / "checkpoint")
 
 
@@ -243,9 +243,8 @@ def _start_key(root: Path, options: TrainOptions) -> str:
 def _arguments(options: TrainOptions) -> JsonObject:
     """Return the options that were given, without those that change no network."""
     held = given_options(options, but=(*_RUNNING, "data", "schedules", "head_options"))
-    for group in (options.data, options.schedules, options.head_options):
-        held |= given_options(group)
-    return held
+    groups = [given_options(group) for group in (options.data, options.schedules, options.head_options)]
+    return {**held, **groups[0], **groups[1], **groups[2]}
 
 
 def _result(options: TrainOptions, folder: Path, held: dict[str, Any], *, new: bool, seconds: float = 0.0) -> Trained:
@@ -255,14 +254,3 @@ def _result(options: TrainOptions, folder: Path, held: dict[str, Any], *, new: b
         options.study, options.name, str(folder), about["backbone"], about["head"], tuple(about["classes"]), tuple(held["provenance"]["withheld"]),
         held["provenance"]["images"], training["steps"], training["loss"], dict(training["found"]), held["tuned"], exported, new, seconds,
     )  # fmt: skip
-
-
-@contextmanager
-def _threads(options: TrainOptions) -> Iterator[None]:
-    """Let torch use as many threads as were asked for, while the block runs."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(options.machine.threads or before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

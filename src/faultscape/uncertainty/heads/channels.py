@@ -15,7 +15,6 @@ from torch import Tensor, nn
 
 from faultscape.errors import ModelError
 
-
 Start = tuple[Tensor, Tensor | None]  # weight (C, D) and bias (C,) of the layer that a head takes the place of
 
 

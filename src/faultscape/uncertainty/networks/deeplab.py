@@ -56,7 +56,8 @@ def deeplab(size: str, classes: int, dropout: float) -> DeepLab:
     from transformers import ResNetBackbone, ResNetConfig
 
     layer, widths, depths = SIZES[size]
-    config = ResNetConfig(layer_type=layer, hidden_sizes=list(widths), depths=list(depths), out_features=["stage1", "stage4"])
+    told: dict[str, Any] = {"out_features": ["stage1", "stage4"]}
+    config = ResNetConfig(layer_type=layer, hidden_sizes=list(widths), depths=list(depths), **told)
     encoder = ResNetBackbone(config)
     for module in encoder.encoder.stages[-1].modules():
         if isinstance(module, nn.Conv2d):

@@ -32,13 +32,8 @@ def segformer(size: str, classes: int, dropout: float) -> nn.Module:
     from transformers import SegformerConfig, SegformerForSemanticSegmentation
 
     widths, depths, decoder = SEGFORMERS[size]
-    config = SegformerConfig(
-        hidden_sizes=list(widths),
-        depths=list(depths),
-        decoder_hidden_size=decoder,
-        classifier_dropout_prob=dropout,
-        num_labels=classes,
-    )
+    told: dict[str, Any] = {"num_labels": classes, "classifier_dropout_prob": dropout}
+    config = SegformerConfig(hidden_sizes=list(widths), depths=list(depths), decoder_hidden_size=decoder, **told)
     return SegformerForSemanticSegmentation(config)
 
 
@@ -65,7 +60,7 @@ def of_config(config: dict[str, Any], classes: int) -> nn.Module:
     import transformers
 
     kind = str(config["model_type"])
-    held = transformers.AutoConfig.for_model(kind, **{key: value for key, value in config.items() if key != "model_type"})
+    held: Any = transformers.AutoConfig.for_model(kind, **{key: value for key, value in config.items() if key != "model_type"})
     if kind in ENCODERS:
         return Segmenter(transformers.ViTModel(held, add_pooling_layer=False), classes)
     return transformers.AutoModelForSemanticSegmentation.from_config(held)

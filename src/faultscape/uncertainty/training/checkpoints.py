@@ -14,8 +14,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from faultscape.errors import ModelError, library_text
+from faultscape.errors import ModelError
 from faultscape.study.folder import put
+from faultscape.uncertainty.description import differing
 
 _NAME = re.compile(r"step-(\d+)\.safetensors")
 KEPT = 2
@@ -57,15 +58,11 @@ def read(folder: Path, key: str, net: nn.Module, optimiser: torch.optim.Optimize
             continue
         if about.get("key") != key:
             continue
-        try:
-            net.load_state_dict(
-                {name.removeprefix("model/"): value for name, value in tensors.items() if name.startswith("model/")}
-            )
-            _restore(optimiser, tensors)
-        except (RuntimeError, ValueError, KeyError) as error:
-            raise ModelError(
-                f"{path}: is of another network: {library_text(error, first_line=True)}; remove {folder} to begin anew"
-            ) from None
+        weights = {name.removeprefix("model/"): value for name, value in tensors.items() if name.startswith("model/")}
+        if why := differing(dict(net.state_dict()), weights):
+            raise ModelError(f"{path}: is of another network: {why}; remove {folder} to begin anew")
+        net.load_state_dict(weights)
+        _restore(optimiser, tensors)
         return about
     return {"step": 0}
 

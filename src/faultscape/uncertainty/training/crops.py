@@ -22,7 +22,7 @@ def crop(photo: np.ndarray, labels: np.ndarray, plan: TrainingPlan, rng: np.rand
     >>> seen.shape, said.tolist()
     ((2, 4, 3), [[0, 0, 0, -100], [0, 0, 0, -100]])
     """
-    factor = math.exp(rng.uniform(*map(math.log, plan.scale)))
+    factor = math.exp(rng.uniform(math.log(plan.scale[0]), math.log(plan.scale[1])))
     left, top, mirrored = rng.random(3)
     width, height = plan.size or (photo.shape[1], photo.shape[0])
     photo, labels = resized(photo, labels, (max(1, round(width * factor)), max(1, round(height * factor))))
@@ -53,7 +53,7 @@ def resized(photo: np.ndarray, labels: np.ndarray, size: Size) -> tuple[np.ndarr
 def pixels(photo: np.ndarray, mean: tuple[float, ...], std: tuple[float, ...]) -> np.ndarray:
     """Return (3, H, W) float32 of a photo (H, W, 3) uint8."""
     scaled = photo.astype(np.float32) / np.float32(255)
-    return np.ascontiguousarray(((scaled - np.float32(mean)) / np.float32(std)).transpose(2, 0, 1))
+    return np.ascontiguousarray(((scaled - np.array(mean, np.float32)) / np.array(std, np.float32)).transpose(2, 0, 1))
 
 
 def _part(length: int, window: int, at: float) -> slice:

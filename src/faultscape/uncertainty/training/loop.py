@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -73,7 +73,7 @@ def train(
     task: Task,
     folder: Path,
     key: str,
-    machine: Machine = Machine(),  # noqa: B008 - a frozen default
+    machine: Machine = Machine(),
     validate: Callable[[nn.Module], dict[str, float]] | None = None,
     say: Callable[[str], None] = print,
 ) -> Iterator[Step]:
@@ -83,10 +83,10 @@ def train(
     """
     accelerator = _accelerator(machine)
     net = net.to(accelerator.device).train()
-    optimiser = _optimiser(net, plan)
-    about = checkpoints.read(folder, key, net, optimiser)
+    own = _optimiser(net, plan)
+    about = checkpoints.read(folder, key, net, own)
     done, total = int(about["step"]), plan.all_steps(task.images)
-    prepared, optimiser = accelerator.prepare(net, optimiser)
+    prepared, optimiser = accelerator.prepare(net, own)
     weights = torch.tensor(task.weights, device=accelerator.device) if task.weights else None
     shares = Shares(int(about.get("at_once", plan.batch)))
     saved = time.monotonic()
@@ -96,8 +96,8 @@ def train(
         for group in optimiser.param_groups:
             group["lr"] = rate * group["factor"]
         torch.manual_seed(_number(plan.seed, step))
-        images, labels = images.to(accelerator.device), labels.to(accelerator.device).long()
-        value = shares.gradients(prepared, optimiser, accelerator, images, labels, weights, task.loss, plan.outside_weight, say)
+        batch = images.to(accelerator.device), labels.to(accelerator.device).long()
+        value = shares.gradients(prepared, optimiser, accelerator, *batch, weights, task.loss, plan.outside_weight, say)
         norm = float(accelerator.clip_grad_norm_(prepared.parameters(), plan.gradient_norm))
         if not np.isfinite(value) or (not np.isfinite(norm) and machine.precision != "fp16"):
             raise ModelError(_not_finite(step + 1, value, norm, names, folder))
@@ -106,7 +106,7 @@ def train(
         found = validate(net) if validate is not None and _is_due(step + 1, plan, task.images, total) else {}
         net.train()
         if accelerator.is_main_process and not last and time.monotonic() - saved >= machine.every:
-            checkpoints.write(folder, step + 1, key, net, accelerator.unwrap_model(optimiser), {"at_once": shares.most})
+            checkpoints.write(folder, step + 1, key, net, own, {"at_once": shares.most})
             saved = time.monotonic()
         yield Step(step + 1, value, rate, norm, time.perf_counter() - begun, found)
 
@@ -167,7 +167,7 @@ def checkpoint_activations(net: nn.Module) -> None:
     able = [module for module in net.modules() if hasattr(module, "gradient_checkpointing_enable")]
     if not able:
         raise ModelError(f"{type(net).__name__}: has no blocks that could be computed again; leave --checkpoint-activations out")
-    able[0].gradient_checkpointing_enable({"use_reentrant": False})
+    cast("Any", able[0]).gradient_checkpointing_enable({"use_reentrant": False})
 
 
 def order(seed: int, epoch: int, images: int) -> np.ndarray:

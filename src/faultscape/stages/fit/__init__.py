@@ -1,0 +1,1 @@
+"""Fit a method to a model of the study."""

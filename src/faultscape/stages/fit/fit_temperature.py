@@ -1,0 +1,170 @@
+"""Fit the temperature of a model of the study on labelled images, and enter it among the model's options, so that `predict` divides its logits by it.
+
+Conventions: logits are those of the model as the study shows it images, at the working size, of some pixels of each image: labelled with a class that the model knows, drawn without replacement by the image's own
+bytes and the seed. Void pixels, and pixels of classes that the model never names, do not count. STUDY/methods/MODEL/temperature.json says how it was fitted, and to which network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+import numpy as np
+
+from faultscape.classes.class_lists import table
+from faultscape.corpus.photos import read_photo
+from faultscape.errors import ImageError, ModelError, OptionError, StudyError, closest
+from faultscape.maps import winners
+from faultscape.prediction import catalogue, devices, networks
+from faultscape.prediction.inference import Inference
+from faultscape.prediction.sources.network import Answer
+from faultscape.progress import progress
+from faultscape.stages.fit.options import FitOptions
+from faultscape.stages.fit.result import Fitted
+from faultscape.stages.labelled_images import LabelledImages, find_labelled
+from faultscape.study.folder import existing, put
+from faultscape.study.lock import writing
+from faultscape.study.settings import ModelOptions, ModelSettings, Settings, add_models, read_settings
+from faultscape.study.tables.logs import log
+from faultscape.uncertainty.temperature import Temperature, fit_temperature
+
+_BINS = 15
+
+
+def fit_model(options: FitOptions) -> Fitted:
+    """Fit a temperature, and enter it. Errors: OptionError, ModelError and StudyError where there is no such model, or nothing is labelled."""
+    root = existing(options.study)
+    with writing(root):
+        settings = read_settings(root)
+        if settings.classifies:
+            raise OptionError("fit is for models of label maps, and this is a study of classifiers")
+        model = _model(settings, options.model)
+        rows = find_labelled(
+            root, settings, options.truth, [options.validation] if options.validation else None, "validation", "validation"
+        )
+        if not len(rows):
+            raise StudyError(
+                "there is nothing to fit to: no image of role validation has labels; collect some with --role validation, or name a labelled set with --validation"
+            )
+        inference, digest = _opened(model, settings, options.device or "")
+        logits, labels, images = _pixels(inference, model, settings, rows, options)
+        found = fit_temperature(logits, labels, per_class=options.per_class)
+        before, after = ece_of(logits, labels, 1.0), ece_of(logits, labels, np.array(found.values))
+        told = cast("ModelOptions", {**model.options, "temperature": [float(f"{value:.6g}") for value in found.values]})
+        about = {
+            "method": options.method, "values": told["temperature"], "per_class": options.per_class, "nll": [found.before, found.after], "ece": [before, after],
+            "images": images, "pixels": found.pixels, "provenance": {"inputs": {"network": digest, "images": rows.key()}, "arguments": {"validation": options.validation, "truth": options.truth, "seed": options.seed, "pixels": options.pixels}},
+        }  # fmt: skip
+        put(root / "methods" / options.model / "temperature.json", (json.dumps(about, indent=1) + "\n").encode())
+        add_models(root, {options.model: model.model_copy(update={"options": told})})
+        log(root, "fit", model=options.model, method=options.method)
+    return _fitted(options, model, inference, found, (before, after), images)
+
+
+def ece_of(logits: np.ndarray, labels: np.ndarray, temperature: float | np.ndarray) -> float:
+    """Return the expected calibration error of the top class in 15 equal bins, of logits (n, T, C) divided by a temperature.
+
+    >>> ece_of(np.array([[[0.0, 0.0]]] * 2), np.array([0, 1]), 1.0)
+    0.0
+    """
+    scaled = logits / temperature
+    shares = np.exp(scaled - scaled.max(-1, keepdims=True))
+    shares = (shares / shares.sum(-1, keepdims=True)).mean(1)
+    sure, right = shares.max(1), shares.argmax(1) == labels
+    bins = np.minimum((sure * _BINS).astype(int), _BINS - 1)
+    gaps = np.bincount(bins, right - sure, minlength=_BINS)
+    return float(np.abs(gaps).sum() / len(labels))
+
+
+def _model(settings: Settings, name: str) -> ModelSettings:
+    if name not in settings.models:
+        known = list(settings.models)
+        raise ModelError(f"the study has no model {name!r}; it has {', '.join(known) or 'none'}.{closest(name, known)}")
+    kind = catalogue.kind_named(settings.models[name].kind)
+    if kind.load is None:
+        raise ModelError(f"{name}: is a {kind.called}, which has no logits here; a temperature is fitted to a network")
+    return settings.models[name]
+
+
+def _opened(model: ModelSettings, settings: Settings, device: str) -> tuple[Inference, str]:
+    """Return a model without its temperature, and a digest of the network."""
+    kind = catalogue.kind_named(model.kind)
+    assert kind.load is not None
+    told = {key: value for key, value in model.options.items() if key not in ("temperature", "keep", "scorer", "offsets")}
+    options = cast("ModelOptions", {**told, "device": device, "task": settings.task})
+    with devices.fixed_threads(int(model.options.get("threads", 1))):
+        inference = networks.inference(model.source, options, load=kind.load, runtime=kind.runtime)
+    if inference.network.marginal:
+        raise ModelError(
+            f"{model.source}: is a network of queries, whose scores are no logits, so that no temperature can be fitted"
+        )
+    return inference, kind.digest(model.source, model.options) + inference.network.weights
+
+
+def _pixels(
+    inference: Inference, model: ModelSettings, settings: Settings, rows: LabelledImages, options: FitOptions
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return logits (n, T, C) and labels (n,), places of channels, of some pixels of every image, and how many images had some."""
+    places = table(settings.class_list, model.labels)
+    logits: list[np.ndarray] = []
+    labels: list[np.ndarray] = []
+    with progress("fit", len(rows)) as tick:
+        for key, answer, truth in _answers(inference, settings, rows):
+            layers = answer.members or ((answer.scores,) if answer.scores is not None else ())
+            if not layers:
+                raise ModelError(f"{inference.name}: gives labels and no logits, so that no temperature can be fitted")
+            own = _channels(places, len(layers[0]), len(settings.class_list), inference.name)
+            at = np.flatnonzero(own[truth].ravel() >= 0)
+            seed = int.from_bytes(hashlib.sha256(f"{options.seed}/{key}".encode()).digest()[:8], "little")
+            at = np.random.default_rng(seed).permutation(at)[: options.pixels]
+            if len(at):
+                size = (truth.shape[1], truth.shape[0])
+                layers = layers if answer.scores is None else (answer.scores,)
+                logits.append(
+                    np.stack(
+                        [np.array(winners.enlarged(scores, size)).reshape(len(scores), -1)[:, at].T for scores in layers], axis=1
+                    )
+                )
+                labels.append(own[truth].ravel()[at])
+            tick(1)
+    if not logits:
+        raise StudyError(
+            "no labelled pixel of the validation images is of a class that the model knows; check --labels of the model"
+        )
+    return np.concatenate(logits), np.concatenate(labels), len(logits)
+
+
+def _answers(inference: Inference, settings: Settings, rows: LabelledImages) -> Iterator[tuple[str, Answer, np.ndarray]]:
+    """Yield (key of the image, what the model says, truth (H, W) as places) of every image that can be read."""
+    for number, (image, _) in enumerate(rows.rows):
+        try:
+            photo = read_photo(image)[0]
+        except ImageError as error:
+            print(f"note: {image.id}: {error}; it is left out")
+            continue
+        size = settings.working_size or (photo.shape[1], photo.shape[0])
+        (answer,) = inference.run([inference.prepare(photo, size)])
+        if isinstance(answer, str):
+            raise ModelError(f"{image.id}: {answer}")
+        yield image.key, answer, rows.places(number, size)
+
+
+def _channels(places: np.ndarray, channels: int, classes: int, name: str) -> np.ndarray:
+    """Return (C + 1,) the channel that stands for each class, -1 where none does; ModelError where two do."""
+    own = np.full(classes + 1, -1)
+    for channel in range(channels):
+        if (place := int(places[channel])) < classes:
+            if own[place] >= 0:
+                raise ModelError(f"{name}: two of its channels mean one class of the study, so that no temperature can be fitted")
+            own[place] = channel
+    return own
+
+
+def _fitted(
+    options: FitOptions, model: ModelSettings, inference: Inference, found: Temperature, ece: tuple[float, float], images: int
+) -> Fitted:
+    names: Sequence[str] = inference.network.class_names or [f"class {k}" for k in range(len(found.values))]
+    values = {"": found.values[0]} if len(found.values) == 1 else dict(zip(names, found.values, strict=False))
+    return Fitted(options.study, options.model, model.source, values, (found.before, found.after), ece, images, found.pixels)

@@ -1,0 +1,73 @@
+"""The labelled images of some sets of a study: where their labels lie, and the labels of one of them read.
+
+Conventions: labels are those of one truth, made sets having their parents' (`stages.image_truths`), as places of the class list (C for void), brought to a size by the nearest pixel.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.classes.class_lists import allowed, table
+from faultscape.errors import OptionError, closest
+from faultscape.stages import evidence
+from faultscape.stages.image_truths import Place, find_judged, with_labels
+from faultscape.stages.stored_maps import StoredMaps
+from faultscape.study.parts import key_of, read_manifest
+from faultscape.study.settings import Settings
+from faultscape.study.tables.corpus import Image, part_name, read_corpus
+
+
+class LabelledImages:
+    """Labelled images of a study; `places` may be called in several threads."""
+
+    def __init__(self, root: Path, settings: Settings, rows: Sequence[tuple[Image, Place]]) -> None:
+        self._root, self._classes = root, settings.class_list
+        self.rows = tuple(rows)
+        self._lock = threading.Lock()
+        self._manifests = lru_cache(maxsize=8)(lambda folder: read_manifest(root / folder))
+        self._maps = lru_cache(maxsize=8)(self._open)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def places(self, number: int, size: tuple[int, int]) -> np.ndarray:
+        """Return the labels (H, W) of an image as places, at a size (width, height)."""
+        _, (folder, shard, id_) = self.rows[number]
+        with self._lock:
+            found = self._maps(folder, shard).read(id_, size)
+            return np.full((size[1], size[0]), len(self._classes), np.uint8) if found is None else found.copy()
+
+    def key(self) -> str:
+        """Return a key of the images and of their labels."""
+        parts = sorted({(folder, shard) for _, (folder, shard, _) in self.rows})
+        held = [(folder, shard, self._manifests(folder)[part_name(shard)].sha256) for folder, shard in parts]
+        return key_of([(image.id, image.digest) for image, _ in self.rows], held)
+
+    def _open(self, folder: str, shard: int) -> StoredMaps:
+        sha256 = self._manifests(folder)[part_name(shard)].sha256
+        return StoredMaps(self._root / folder, shard, table(self._classes), allowed(self._classes), sha256)
+
+
+def find_labelled(
+    root: Path, settings: Settings, truth: str | None, sets: Sequence[str] | None, role: str, option: str
+) -> LabelledImages:
+    """Return the images of some sets, where none is named those that were collected with a role, that have labels of a truth; OptionError for a set that there is not, with the ``option`` that named it."""
+    images = {image.id: image for image in read_corpus(root)}
+    judged = with_labels(root, find_judged(root, images, evidence.choose_truth(root, truth)))
+    rows = [(image, judged[image.id].semantic) for image in _of(images, sets, role, option)]
+    return LabelledImages(root, settings, [(image, place) for image, place in rows if place is not None])
+
+
+def _of(images: dict[str, Image], sets: Sequence[str] | None, role: str, option: str) -> list[Image]:
+    """Return the images of some sets, or where none is named of a role."""
+    if not sets:
+        return [image for image in images.values() if image.role == role and not image.parent]
+    known = list(dict.fromkeys(image.set for image in images.values()))
+    if lost := next((name for name in sets if name not in known), None):
+        raise OptionError(f"--{option} {lost!r}: the study has no such set; it has {', '.join(known)}.{closest(lost, known)}")
+    return [image for image in images.values() if image.set in set(sets)]

@@ -1,0 +1,82 @@
+"""Temperature scaling: logits are divided by one number, or by one a class, so that a network's probabilities say how often it is right.
+
+Conventions: logits are (n, C) of n labelled pixels, or (n, T, C) of members, whose probabilities are averaged; labels (n,) are places of classes, and void pixels are not among them. The temperature is that of the
+least negative log-likelihood. One number changes no label; one a class may.
+Source: Guo et al. 2017 (temperature scaling; a number a class is their vector scaling without its bias).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from faultscape.errors import MetricError
+
+LEAST, MOST = 0.02, 50.0  # between which a temperature is looked for
+
+
+@dataclass(frozen=True)
+class Temperature:
+    """A temperature, or one a class, and the negative log-likelihood a pixel ``before`` and ``after`` it, over so many pixels."""
+
+    values: tuple[float, ...]
+    before: float
+    after: float
+    pixels: int
+
+
+def fit_temperature(logits: np.ndarray, labels: np.ndarray, *, per_class: bool = False) -> Temperature:
+    """Return the temperature of the least negative log-likelihood, of logits (n, C) or (n, T, C) and labels (n,).
+
+    A class that no pixel is of keeps the temperature of all. Errors: MetricError where there is no pixel, or logits are not finite.
+
+    >>> logits = np.array([[4.0, 0.0]] * 4)
+    >>> found = fit_temperature(logits, np.array([0, 0, 0, 1]))
+    >>> round(4 / found.values[0], 3) == round(float(np.log(3)), 3)  # three of four are right
+    True
+    """
+    from scipy.optimize import minimize, minimize_scalar
+
+    held = np.asarray(logits, np.float64)
+    held = held[:, None] if held.ndim == 2 else held
+    labels = np.asarray(labels)
+    if not len(labels) or not np.isfinite(held).all():
+        raise MetricError(
+            "a temperature is fitted to labelled pixels with finite logits; got none"
+            if not len(labels)
+            else "logits that are not finite have no temperature"
+        )
+    ends = (np.log(LEAST), np.log(MOST))
+    found = minimize_scalar(
+        lambda log: surprise(held, labels, np.exp(log)), bounds=ends, method="bounded", options={"xatol": 1e-6}
+    )
+    one = float(np.exp(found.x))
+    values: tuple[float, ...] = (one,)
+    if per_class:
+        start = np.full(held.shape[-1], np.log(one))
+        there = np.unique(labels)
+
+        def target(logs: np.ndarray) -> float:
+            whole = start.copy()
+            whole[there] = logs
+            return surprise(held, labels, np.exp(whole))
+
+        fitted = minimize(target, start[there], method="L-BFGS-B", bounds=[ends] * len(there))
+        start[there] = fitted.x
+        values = tuple(float(value) for value in np.exp(start))
+    return Temperature(values, surprise(held, labels, 1.0), surprise(held, labels, np.array(values)), len(labels))
+
+
+def surprise(logits: np.ndarray, labels: np.ndarray, temperature: float | np.ndarray | Sequence[float]) -> float:
+    """Return the mean negative log-likelihood of labels (n,) by the mean of members' probabilities, of logits (n, T, C) divided by a temperature, or one a class.
+
+    >>> round(surprise(np.zeros((1, 1, 4)), np.array([2]), 1.0), 4)
+    1.3863
+    """
+    scaled = logits / np.asarray(temperature)
+    scaled -= scaled.max(-1, keepdims=True)
+    total = np.exp(scaled).sum(-1)
+    own = np.take_along_axis(scaled, labels[:, None, None], axis=-1)[..., 0]
+    return float(-np.log(np.maximum((np.exp(own) / total).mean(1), 1e-300)).mean())

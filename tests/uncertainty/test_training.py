@@ -1,0 +1,250 @@
+"""The loop that trains: it goes on to the same bytes, stops at what is not finite, and does with less memory what it does with more."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import faultscape as fs
+from faultscape.errors import ModelError, OptionError
+from faultscape.uncertainty.training.crops import crop
+from faultscape.uncertainty.training.losses import IGNORED, OUTSIDE
+from faultscape.uncertainty.training.plan import TrainingPlan
+from refusals import refused
+
+PLAN = TrainingPlan(steps=6, batch=4, rate=1e-2, crop=(16, 12), scale=(0.8, 1.2))
+CLASSES = 3
+
+
+@pytest.fixture
+def torch():
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    yield torch
+    torch.set_num_threads(threads)
+
+
+def network(torch, head: str = "linear", **options):
+    torch.manual_seed(3)
+    layers = torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.Dropout(0.2), torch.nn.Conv2d(8, CLASSES, 1)
+    return fs.uncertainty.replace_head(torch.nn.Sequential(*layers), head, **options)
+
+
+def read(number: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(number)
+    labels = rng.integers(0, CLASSES, (6, 8)).repeat(4, 0).repeat(4, 1).astype(np.int16)
+    photo = (labels[..., None] * 80 + rng.integers(0, 40, (*labels.shape, 3))).astype(np.uint8)
+    return photo, labels
+
+
+def steps_of(torch, folder: Path, net=None, plan: TrainingPlan = PLAN, reader=read, every: float = 0.0, **told):
+    from faultscape.uncertainty.training.loop import Machine, Task, train
+
+    net = net or network(torch)
+    yield from train(net, plan, Task(10, reader, **told), folder, "key", Machine(every=every), say=lambda _: None)
+
+
+def test_a_run_that_was_killed_goes_on_to_the_same_bytes(torch, tmp_path: Path) -> None:
+    whole, first, second = (network(torch, "batch-ensemble", members=2) for _ in range(3))
+    losses = [step.loss for step in steps_of(torch, tmp_path / "a", whole)]
+    killed = steps_of(torch, tmp_path / "b", first)
+    before = [next(killed).loss for _ in range(4)]
+    killed.close()
+    after = [step.loss for step in steps_of(torch, tmp_path / "b", second)]
+    assert before + after == losses
+    for name, value in whole.state_dict().items():
+        assert torch.equal(value, second.state_dict()[name]), name
+
+
+def test_a_checkpoint_that_is_cut_short_counts_for_nothing_and_the_one_before_it_does(torch, tmp_path: Path) -> None:
+    from faultscape.uncertainty.training import checkpoints
+
+    killed = steps_of(torch, tmp_path)
+    for _ in range(4):
+        next(killed)
+    killed.close()
+    held = checkpoints.found(tmp_path)
+    assert [path.name for path in held] == ["step-00000003.safetensors", "step-00000004.safetensors"]
+    held[-1].write_bytes(held[-1].read_bytes()[:100])
+    assert next(steps_of(torch, tmp_path)).step == 4
+
+
+def test_a_checkpoint_of_another_network_is_refused_and_one_of_another_key_is_none(torch, tmp_path: Path) -> None:
+    from faultscape.uncertainty.training.loop import Machine, Task, train
+
+    killed = steps_of(torch, tmp_path)
+    next(killed), next(killed)
+    killed.close()
+    with refused(
+        ModelError,
+        "step-00000002.safetensors: is of another network: 4 tensors are missing, such as net.3.head.kernel; remove .* to begin anew",
+    ):
+        next(steps_of(torch, tmp_path, network(torch, "gp", features=8)))
+    first = next(train(network(torch), PLAN, Task(10, read), tmp_path, "other", Machine()))
+    assert first.step == 1
+
+
+def test_a_loss_that_is_not_a_number_stops_training_and_keeps_the_last_good_checkpoint(torch, tmp_path: Path) -> None:
+    net, steps = network(torch), []
+    with refused(
+        ModelError,
+        r"the loss is nan at step 4 \(images .*\): training stopped; the last good checkpoint is step 3, in .*\. Lower --rate, or add --warm-up",
+    ):
+        for step in steps_of(torch, tmp_path, net):
+            steps.append(step)
+            if step.step == 3:
+                next(steps_of(torch, tmp_path / "none"))  # nothing of another run matters
+                net.net[0].weight.data.fill_(math.nan)
+    assert len(steps) == 3
+    assert all(math.isfinite(step.loss) for step in steps)
+
+
+def test_with_too_little_memory_a_batch_goes_through_in_parts_to_the_same_gradients(torch) -> None:
+    from faultscape.uncertainty.training.loop import Machine, Shares, _accelerator, _optimiser
+
+    images = torch.randn(4, 3, 8, 8)
+    labels = torch.randint(0, CLASSES, (4, 8, 8))
+    labels[0], labels[1, :4] = IGNORED, OUTSIDE  # parts weigh as much as they have labelled pixels
+    said: list[str] = []
+    for name, weights in (("ce", None), ("ce", torch.tensor([1.0, 2.0, 0.5])), ("entropy", None)):
+        gradients = []
+        for most in (4, 1):
+            net = network(torch).eval()  # batch norm would differ
+            net.forward = partial(_short, net.forward, most)
+            shares = Shares(4)
+            value = shares.gradients(
+                net, _optimiser(net, PLAN), _accelerator(Machine()), images, labels, weights, name, 0.7, said.append
+            )
+            gradients.append((value, net.net[0].weight.grad.clone()))
+            assert shares.most == most
+        assert gradients[0][0] == pytest.approx(gradients[1][0], rel=1e-5)
+        torch.testing.assert_close(gradients[0][1], gradients[1][1], rtol=1e-4, atol=1e-6)
+    assert (
+        said[0] == "note: memory is too short for 4 images at once; 2 go through the network at a time, and a step is still of 4"
+    )
+
+
+def _short(inner, most, x):
+    if len(x) > most:
+        raise MemoryError
+    return inner(x)
+
+
+def test_one_image_that_does_not_fit_is_said(torch, tmp_path: Path) -> None:
+    net = network(torch)
+    net.forward = lambda _: (_ for _ in ()).throw(MemoryError)
+    with refused(
+        ModelError, "training on a single image does not fit into memory; make --crop smaller, or --checkpoint-activations"
+    ):
+        next(steps_of(torch, tmp_path, net))
+
+
+def test_training_learns_what_colours_mean(torch, tmp_path: Path) -> None:
+    for head in ("linear", "batch-ensemble", "gp", "heteroscedastic"):
+        net = network(torch, head, **({"samples": 20} if head == "heteroscedastic" else {}))
+        losses = [step.loss for step in steps_of(torch, tmp_path / head, net, replace(PLAN, steps=60), every=1e9)]
+        assert np.mean(losses[-5:]) < 0.6 * np.mean(losses[:3]), head
+
+
+def test_fast_weights_learn_twice_as_fast_and_what_has_one_axis_does_not_decay(torch) -> None:
+    from faultscape.uncertainty.training.loop import _optimiser
+
+    net = network(torch, "batch-ensemble")
+    factors = {}
+    for group in _optimiser(net, PLAN).param_groups:
+        factors |= {id(p): (group["factor"], group["weight_decay"]) for p in group["params"]}
+    assert factors[id(net.head.alpha)] == factors[id(net.head.gamma)] == (2.0, 0.0)
+    assert factors[id(net.head.weight)] == (1.0, 0.01)
+    assert factors[id(net.net[1].weight)] == (1.0, 0.0)
+    assert len(factors) == len(list(net.parameters()))
+
+
+def test_rates_rise_and_fall_as_their_formulas_say() -> None:
+    plan = TrainingPlan(epochs=10, batch=2, rate=1.0, power=0.9, warm_up=1)
+    assert [plan.rate_at(k, 10) for k in range(5)] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
+    assert plan.rate_at(5, 10) == 1.0
+    assert plan.rate_at(20, 10) == pytest.approx((1 - 15 / 45) ** 0.9)
+    assert replace(plan, schedule="cosine").rate_at(20, 10) == pytest.approx((1 + math.cos(math.pi / 3)) / 2)
+    assert replace(plan, schedule="constant").rate_at(49, 10) == 1.0
+
+
+def test_every_image_is_seen_once_an_epoch_in_an_order_that_follows_from_the_seed() -> None:
+    from faultscape.uncertainty.training.loop import members_of
+
+    plan = TrainingPlan(batch=4)
+    epoch = [k for step in range(3) for k in members_of(plan, step, 12)]
+    assert sorted(epoch) == list(range(12))
+    assert epoch != [k for step in range(3, 6) for k in members_of(plan, step, 12)]
+    assert epoch == [k for step in range(3) for k in members_of(plan, step, 12)]
+    assert epoch != [k for step in range(3) for k in members_of(replace(plan, seed=1), step, 12)]
+
+
+def test_a_crop_keeps_pixels_and_labels_together() -> None:
+    photo, labels = read(0)
+    photo = (labels[..., None] * 80).repeat(3, 2).astype(np.uint8)
+    for seed in range(20):
+        seen, said = crop(photo, labels, replace(PLAN, scale=(1.0, 1.0)), np.random.default_rng(seed))
+        assert seen.shape == (12, 16, 3)
+        assert (seen[..., 0] == said * 80).all()
+    seen, said = crop(photo, labels, replace(PLAN, crop=(64, 64), scale=(1.0, 1.0), flip=False), np.random.default_rng(0))
+    assert (said == IGNORED).sum() == 64 * 64 - labels.size
+
+
+def test_void_and_withheld_pixels_never_change_the_loss(torch) -> None:
+    from faultscape.uncertainty.heads.channels import Doubt
+
+    logits, labels = torch.randn(2, CLASSES, 6, 6), torch.randint(0, CLASSES, (2, 6, 6))
+    labels[:, :2], labels[:, 2:3] = IGNORED, OUTSIDE
+    before = fs.uncertainty.loss(Doubt(logits), labels)
+    changed = logits.clone()
+    changed[:, :, :3] = 100 * torch.randn(2, CLASSES, 3, 6)
+    assert torch.equal(fs.uncertainty.loss(Doubt(changed), labels), before)
+    weights = torch.tensor([1.0, 0.0, 3.0])
+    plain = torch.nn.functional.cross_entropy(logits, labels.masked_fill(labels == OUTSIDE, IGNORED), weights)
+    torch.testing.assert_close(fs.uncertainty.loss(Doubt(logits), labels, weights), plain)
+
+
+def test_losses_that_look_at_void_pixels_never_look_at_withheld_ones(torch) -> None:
+    from faultscape.uncertainty.heads.channels import Doubt
+
+    labels = torch.tensor([[[0, 1, OUTSIDE, IGNORED]]])
+    logits = torch.randn(1, 4, 1, 4)
+    as_class = labels.masked_fill(labels == OUTSIDE, 3)
+    torch.testing.assert_close(
+        fs.uncertainty.loss(Doubt(logits), labels, name="void-class"), torch.nn.functional.cross_entropy(logits, as_class)
+    )
+    known = torch.nn.functional.cross_entropy(logits[..., :2], labels[..., :2])
+    even = -logits.log_softmax(1).mean(1)[0, 0, 2]
+    torch.testing.assert_close(fs.uncertainty.loss(Doubt(logits), labels, name="entropy", outside_weight=0.5), known + 0.5 * even)
+    with refused(OptionError, "loss 'focal' is not known; use ce, void-class, entropy"):
+        fs.uncertainty.loss(Doubt(logits), labels, name="focal")
+
+
+def test_the_loss_of_members_is_the_mean_of_theirs(torch) -> None:
+    from faultscape.uncertainty.heads.channels import Doubt
+
+    members, labels = torch.randn(2, 3, CLASSES, 4, 4), torch.randint(0, CLASSES, (2, 4, 4))
+    each = [torch.nn.functional.cross_entropy(members[:, e], labels) for e in range(3)]
+    torch.testing.assert_close(fs.uncertainty.loss(Doubt(None, members), labels), torch.stack(each).mean())
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        ({"rate": 0}, "--rate is above 0; got 0"),
+        ({"scale": (2.0, 1.0)}, "--scale is two factors"),
+        ({"schedule": "step"}, "--schedule 'step' is not known"),
+        ({"warm_up": -1}, "--warm-up is 0 or more"),
+    ],
+)
+def test_a_plan_that_makes_no_sense_is_refused(told: dict, why: str) -> None:
+    with refused(OptionError, why):
+        replace(PLAN, **told).check()
