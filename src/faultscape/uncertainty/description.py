@@ -7,6 +7,8 @@ tensors alone. What the network says of its input (``mean``, ``std``, ``multiple
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,8 +81,7 @@ def build(description: Description, folder: Path | None = None, start: nn.Module
 
     Errors: ModelError for a backbone that cannot be built, a layer that there is not; OptionError for options that there are not.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(description.seed)
+    with seeded(description.seed):
         net = start if start is not None else _backbone(description, folder)
         if description.member_blocks:
             _use_members(net, description)
@@ -95,6 +96,14 @@ def build(description: Description, folder: Path | None = None, start: nn.Module
     for key, value in input_words(description).items():
         setattr(made, key, value)
     return made
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Let what is drawn while the block runs follow from a seed, and nothing that is drawn after it."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
 
 
 def input_words(description: Description) -> dict[str, Any]:

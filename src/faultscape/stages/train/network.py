@@ -49,7 +49,8 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
     kind.check(told)
     plan = _plan(options, preset, len(withheld.classes), images)
     _need_start(options, preset)
-    description, start, file = _backbone(root, options, withheld, plan)
+    with descriptions.seeded(options.seed):
+        description, start, file = _backbone(root, options, withheld, plan)
     plain = preset is not None and preset.plain_input
     blocks = (
         preset.member_blocks

@@ -1,0 +1,251 @@
+"""train and fit: from a study's labels to a network whose doubt is on the card, by the command line and by Python."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import faultscape as fs
+from faultscape.cli import main
+from faultscape.errors import ModelError, OptionError, StudyError
+from made_training import NAMES, make_study
+from refusals import refused
+
+FEW = fs.Schedules(steps=30, batch=4, rate=0.02, crop="24x16", scale="1,1", validate_every=0)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study in which a network was trained that learns no cars."""
+    folder = tmp_path_factory.mktemp("trained")
+    study = make_study(folder)
+    fs.stress.holdout(study, classes=["car"], as_="cars")
+    fs.train(study, "plain", backbone=f"{folder / 'net.py'}:net", schedules=FEW)
+    return folder
+
+
+@pytest.fixture
+def folder(trained: Path, tmp_path: Path) -> Path:
+    shutil.copytree(trained, tmp_path / "here")
+    return tmp_path / "here"
+
+
+def schedule_words() -> list[str]:
+    return ["--steps", "30", "--batch", "4", "--rate", "0.02", "--crop", "24x16", "--scale", "1,1", "--validate-every", "0"]
+
+
+def test_a_network_learns_what_is_not_withheld_and_its_doubt_is_on_the_card(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = str(folder / "study")
+    assert main(["train", study, "gp", "--init", "plain", "--head", "gp", "--features", "64", *schedule_words()]) == 0
+    out = capsys.readouterr().out
+    assert "gp: net.py:net with head gp, 3 classes, without car" in out
+    assert "mean-field factor" in out
+    assert out.rstrip().endswith(f"next     faultscape predict {study} gp={study}/models/gp")
+    assert (
+        main(
+            [
+                "predict",
+                study,
+                f"gp={study}/models/gp",
+                "--scorer",
+                "msp",
+                "--scorer",
+                "variance",
+                "--scorer",
+                "mutual-information",
+                "--measure",
+            ]
+        )
+        == 0
+    )
+    card = fs.reliability(study, worst=0, resamples=0).document
+    cells = {(c["condition"], c["metric"], c["scorer"]): c["value"] for c in card["cells"]}
+    assert cells["cars", "miou", ""] > 0.8  # of the classes that it knows
+    for scorer in ("msp", "variance", "mutual-information"):
+        assert 0 <= cells["cars", "auroc", scorer] <= 1
+    assert np.isfinite(cells["main", "error_auroc", "msp"])
+
+
+@pytest.mark.parametrize("head", ["batch-ensemble", "heteroscedastic", "batch-ensemble+gp"])
+def test_every_head_brings_entropies_and_mutual_information(folder: Path, head: str) -> None:
+    study = str(folder / "study")
+    told = (
+        fs.HeadOptions(samples=20)
+        if head == "heteroscedastic"
+        else fs.HeadOptions(features=32)
+        if head.endswith("gp")
+        else fs.HeadOptions()
+    )
+    made = fs.train(study, "net", init="plain", head=head, head_options=told, schedules=FEW)
+    scorers = ["predictive-entropy", "expected-entropy", "mutual-information"]
+    fs.predict(study, {"net": made.folder}, scorer=scorers, engine="local")
+    held = {name: doubt(study, "net", name) for name in scorers}
+    np.testing.assert_allclose(held[scorers[0]], held[scorers[1]] + held[scorers[2]], atol=1e-5)
+    assert held["mutual-information"].max() > 0
+
+
+def doubt(study: str, model: str, scorer: str) -> np.ndarray:
+    from faultscape.study.tables import outputs
+
+    return np.stack([arrays[0] for _, arrays in outputs.read_kept(Path(study), model, f"doubt-{scorer}", 0)])
+
+
+def test_dropout_at_a_layer_gives_members(folder: Path) -> None:
+    study = str(folder / "study")
+    made = fs.train(study, "net", init="plain", dropout_at=["mix"], schedules=FEW)
+    assert json.loads((Path(made.folder) / "network.json").read_text())["network"]["dropout_at"] == ["mix"]
+    fs.predict(study, {"net": made.folder}, scorer=["mutual-information"], engine="local")
+    with refused(ModelError, r"has no layer 'net\.mixx'\. Did you mean 'net\.mix'\?"):
+        fs.train(study, "other", init="plain", dropout_at=["mixx"], schedules=FEW)
+
+
+def test_the_same_line_trains_nothing_again_and_another_one_does(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study, backbone = str(folder / "study"), f"{folder / 'net.py'}:net"
+    weights = Path(study, "models", "plain", "weights.safetensors").read_bytes()
+    again = fs.train(study, "plain", backbone=backbone, schedules=FEW)
+    assert not again.new
+    assert "(trained before, with the same options)" in repr(again)
+    capsys.readouterr()
+    other = fs.train(study, "plain", backbone=backbone, schedules=FEW, seed=1)
+    assert other.new
+    assert "was trained with other options, or on other labels; it is trained anew" in capsys.readouterr().out
+    assert Path(study, "models", "plain", "weights.safetensors").read_bytes() != weights
+    back = fs.train(study, "plain", backbone=backbone, schedules=FEW)
+    assert back.new
+    assert Path(study, "models", "plain", "weights.safetensors").read_bytes() == weights  # the same seed, the same bytes
+
+
+def test_a_trained_network_says_the_same_in_another_folder(folder: Path, tmp_path: Path) -> None:
+    study = str(folder / "study")
+    moved = shutil.copytree(Path(study) / "models" / "plain", tmp_path / "elsewhere" / "net")
+    fs.predict(study, {"here": f"{study}/models/plain", "there": str(moved)}, engine="local")
+    from faultscape.study.tables import label_maps
+
+    assert label_maps.content_digest(Path(study) / "predictions" / "here") == label_maps.content_digest(
+        Path(study) / "predictions" / "there"
+    )
+
+
+def test_a_sweep_is_a_network_for_each_value_and_trains_once_where_only_use_differs(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = str(folder / "study")
+    words = [
+        "train",
+        study,
+        "gp",
+        "--init",
+        "plain",
+        "--head",
+        "gp",
+        "--features",
+        "32",
+        "--sweep",
+        "mean-field=0,4",
+        *schedule_words(),
+    ]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "gp-mean_field-0" in out
+    assert "gp-mean_field-4" in out
+    held = [
+        json.loads(Path(study, "models", f"gp-mean_field-{k}", "network.json").read_text())["network"]["head_options"]
+        for k in (0, 4)
+    ]
+    assert [of["mean_field"] for of in held] == [0, 4]
+    one, other = (Path(study, "models", f"gp-mean_field-{k}", "weights.safetensors").read_bytes() for k in (0, 4))
+    assert one == other
+
+
+@pytest.mark.parametrize("form", ["onnx", "pt2"])
+def test_an_exported_network_says_the_same_with_its_doubt(folder: Path, form: str) -> None:
+    study = str(folder / "study")
+    made = fs.train(study, "net", init="plain", head="batch-ensemble", schedules=FEW, export=form)
+    assert made.exported.endswith(f"network.{form}")
+    scorers = ["msp", "mutual-information"]
+    fs.predict(study, {"net": made.folder, "file": made.exported}, scorer=scorers, engine="local")
+    for scorer in scorers:
+        np.testing.assert_allclose(doubt(study, "file", scorer), doubt(study, "net", scorer), rtol=1e-3, atol=1e-5)
+
+
+def test_fit_brings_a_temperature_that_lowers_the_likelihood_and_changes_no_label(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from faultscape.study.tables import label_maps
+
+    study, source = str(folder / "study"), str(folder / "study" / "models" / "plain")
+    fs.predict(study, {"net": source, "fitted": source}, engine="local")
+    capsys.readouterr()
+    assert main(["fit", study, "temperature", "--model", "fitted"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("fitted: temperature ")
+    about = json.loads(Path(study, "methods", "fitted", "temperature.json").read_text())
+    assert about["nll"][1] <= about["nll"][0]
+    fs.predict(study, {"net": source, "fitted": source}, scorer=["msp", "max-logit"], engine="local")
+    one, other = (label_maps.content_digest(Path(study) / "predictions" / name) for name in ("net", "fitted"))
+    assert one == other
+    np.testing.assert_allclose(
+        doubt(study, "fitted", "max-logit") * about["values"][0], doubt(study, "net", "max-logit"), rtol=1e-4
+    )
+    assert fs.fit(study, "temperature", model="fitted", per_class=True).values.keys() <= {*NAMES}
+
+
+def test_what_cannot_be_trained_is_said_in_one_line(folder: Path, tmp_path: Path) -> None:
+    study, backbone = str(folder / "study"), f"{folder / 'net.py'}:net"
+    with refused(OptionError, "say which network to train: --backbone NAME, or --init NETWORK"):
+        fs.train(study, "net")
+    with refused(OptionError, r"backbone 'segformer-b9' is not known; .* Did you mean 'segformer-b"):
+        fs.train(study, "net", backbone="segformer-b9")
+    with refused(
+        ModelError, r"--init plan: the study has no trained network of this name; it has plain\. Did you mean 'plain'\?"
+    ):
+        fs.train(study, "net", init="plan")
+    with refused(OptionError, "head linear has no option 'features'; it has none"):
+        fs.train(study, "net", backbone=backbone, head_options=fs.HeadOptions(features=3))
+    with refused(OptionError, r"--set 'trian': the study has no such set; it has main, train, val\. Did you mean 'train'\?"):
+        fs.train(study, "net", backbone=backbone, data=fs.TrainingData(set_=["trian"]))
+    with refused(OptionError, "3 images would be learnt from and watched"):
+        fs.train(study, "net", backbone=backbone, data=fs.TrainingData(set_=["val"], validation="val"))
+    with refused(OptionError, "the study has no holdout 'bikes'; it has cars"):
+        fs.train(study, "net", backbone=backbone, data=fs.TrainingData(withhold="bikes"))
+    with refused(ModelError, r"knows 3 classes \(sky, road, tree, \.\.\.\), and 4 are to be learnt"):
+        fs.train(study, "net", init="plain", data=fs.TrainingData(withhold="none"))
+    with refused(OptionError, "--steps is how long training takes, and so is --epochs; give one of them"):
+        fs.train(study, "net", backbone=backbone, schedules=fs.Schedules(steps=3, epochs=2))
+    with refused(
+        OptionError,
+        "--preset camvid-small trains a head on from a network with a linear one: name it with --init, or train all of it with --from-scratch",
+    ):
+        fs.train(study, "net", backbone=backbone, head="gp", preset="camvid-small")
+    (tmp_path / "none.py").write_text("import torch\ndef net():\n    return torch.nn.Sequential(torch.nn.ReLU())\n")
+    with refused(ModelError, "Sequential: has no linear layer or 1x1 convolution that could be replaced"):
+        fs.train(study, "net", backbone=f"{tmp_path / 'none.py'}:net")
+    with refused(ModelError, "there is no file|backbone .*: there is no file"):
+        fs.train(study, "net", backbone="nowhere.py:net")
+    with refused(ModelError, "the study has no model 'plain'; it has none"):
+        fs.fit(study, "temperature", model="plain")
+
+
+def test_a_study_without_labels_to_learn_from_says_what_to_do(tmp_path: Path) -> None:
+    from PIL import Image
+
+    from made_training import image_of
+
+    (tmp_path / "images").mkdir()
+    Image.fromarray(image_of(0)[0]).save(tmp_path / "images" / "0.png")
+    study = str(tmp_path / "study")
+    fs.collect(study, str(tmp_path / "images"), classes=4, role="train")
+    with refused(StudyError, "there are no labels yet"):
+        fs.train(study, "net", backbone="segformer-b0")
+    (tmp_path / "masks").mkdir()
+    Image.fromarray(np.full((24, 32), 3, np.uint8)).save(tmp_path / "masks" / "0.png")
+    fs.label.import_(study, str(tmp_path / "masks"))
+    fs.stress.holdout(study, classes=["class-3"])
+    with refused(StudyError, r"no training image has a labelled pixel of a class that is learnt"):
+        fs.train(study, "net", backbone="segformer-b0")

@@ -1,0 +1,58 @@
+"""A study of drawn colours with labels, and a network that is small enough to learn them in seconds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+import faultscape as fs
+
+NAMES = ("sky", "road", "car", "tree")
+COLOURS = np.array([[120, 170, 230], [90, 90, 95], [200, 40, 40], [40, 140, 60]])
+VOID = 9
+NETWORK = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3, padding=1), torch.nn.ReLU())
+        self.mix = torch.nn.Conv2d(16, 16, 1)
+        self.head = torch.nn.Conv2d(16, 4, 1)
+
+    def forward(self, image):
+        return self.head(torch.relu(self.mix(self.body(image))))
+
+def net():
+    return Net()
+"""
+
+
+def image_of(seed: int, size: tuple[int, int] = (32, 24)) -> tuple[np.ndarray, np.ndarray]:
+    """Return a photo whose colours say its labels, and the labels; a strip of it is void."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, len(NAMES), (size[1] // 4, size[0] // 4)).repeat(4, 0).repeat(4, 1).astype(np.uint8)
+    photo = np.clip(COLOURS[labels] + rng.normal(0, 12, (*labels.shape, 3)), 0, 255).astype(np.uint8)
+    labels[:, -2:] = VOID
+    return photo, labels
+
+
+def make_study(folder: Path, train: int = 8, validation: int = 3, test: int = 4) -> str:
+    """Collect three sets with labels, and return the study; ``net.py`` beside it holds the network."""
+    (folder / "net.py").write_text(NETWORK)
+    (folder / "classes.json").write_text(json.dumps({"classes": list(NAMES), "void": [VOID]}))
+    study, first = str(folder / "study"), 0
+    for name, role, count in (("main", "test", test), ("train", "train", train), ("val", "validation", validation)):
+        for number in range(first, first + count):
+            photo, labels = image_of(number)
+            for kind, pixels in (("images", photo), ("masks", labels)):
+                path = folder / name / kind / f"{number:03}.png"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                Image.fromarray(pixels).save(path)
+        first += count
+        fs.collect(study, str(folder / name / "images"), classes=str(folder / "classes.json"), set_=name, role=role)
+        fs.label.import_(study, str(folder / name / "masks"), pattern="{id}.png" if name == "main" else None)
+    return study
