@@ -22,6 +22,9 @@ from faultscape.ranking.catalogue import RANKINGS
 from faultscape.selection.catalogue import SELECTORS
 from faultscape.stressors.blend_steps.catalogue import BLEND_STEPS, BlendPreset
 from faultscape.stressors.catalogue import CORRUPTIONS, PRESETS
+from faultscape.uncertainty.catalogue import HEADS
+from faultscape.uncertainty.networks.catalogue import BACKBONES
+from faultscape.uncertainty.training.presets import PRESETS as TRAINING_PRESETS
 
 DOCS = Path(__file__).parents[1] / "docs"
 TASKS = {"segmentation": "label maps", "classification": "classifiers"}
@@ -141,6 +144,84 @@ def preset_rows() -> Rows:
     return rows
 
 
+def head_rows() -> Rows:
+    """Last layers of networks."""
+    rows = [("head", "title", "prediction", "options", "S3 swept", "scorers that it brings", "source")]
+    for head in HEADS:
+        options = ", ".join(f"`{name}` {shown(value)}" for name, value in head.options.items())
+        sweeps = ", ".join(f"`{name}` {values}" for name, values in head.sweeps.items())
+        rows.append((f"`{head.name}`", head.title, head.formula, options, sweeps, head.brings, head.source))
+    return rows
+
+
+def backbone_rows() -> Rows:
+    """Networks that are trained by name."""
+    rows = [("backbone", "network", "million parameters", "logits at", "input is a multiple of", "pixels", "source")]
+    for entry in BACKBONES:
+        plain = "divided by 255" if set(entry.std) == {1.0} else "ImageNet's mean and deviation"
+        rows.append(
+            (
+                f"`{entry.name}`",
+                entry.title,
+                f"{entry.parameters:g}",
+                f"1/{entry.stride}",
+                str(entry.multiple),
+                plain,
+                entry.source,
+            )
+        )
+    return rows
+
+
+def training_rows() -> Rows:
+    """Presets of training, a column each; those of S3 twice, for few classes and for many."""
+    columns = [
+        (preset, plan, many)
+        for preset in TRAINING_PRESETS
+        for plan, many in ((preset.plan, False), (preset.many, True))
+        if not many or preset.many != preset.plan
+    ]
+    rows: Rows = [("", *(f"`{preset.name}`{', 100 classes or more' if many else ''}" for preset, _, many in columns))]
+
+    def add(title: str, say: Callable[..., str]) -> None:
+        rows.append((title, *(say(preset, plan) for preset, plan, _ in columns)))
+
+    add("epochs", lambda _, plan: f"{plan.epochs:g}" if not plan.steps else f"{plan.steps} steps")
+    add("epochs of heads", lambda preset, _: ", ".join(f"`{head}` {epochs:g}" for head, epochs in preset.epochs_of.items()))
+    add("steps of what starts from another", lambda preset, _: "" if preset.from_init == 1 else f"{preset.from_init:g} of them")
+    add("batch", lambda _, plan: str(plan.batch))
+    add("rate", lambda _, plan: f"{plan.rate:g}")
+    add("schedule", lambda _, plan: plan.schedule + (f", power {plan.power:g}" if plan.schedule == "polynomial" else ""))
+    add("warm-up, epochs", lambda _, plan: f"{plan.warm_up:g}")
+    add("optimiser", lambda _, plan: plan.optimiser)
+    add("weight decay", lambda _, plan: f"{plan.weight_decay:g}")
+    add("gradient norm", lambda _, plan: f"{plan.gradient_norm:g}")
+    add("images brought to", lambda _, plan: "their own size" if plan.size is None else "{} x {}".format(*plan.size))
+    add("crop", lambda _, plan: "{} x {}".format(*plan.crop))
+    add("enlarged by", lambda _, plan: "{:g} to {:g}".format(*plan.scale))
+    add("dropout", lambda preset, _: f"{preset.dropout:g}")
+    add("pixels", lambda preset, _: "divided by 255" if preset.plain_input else "the backbone's own")
+    add("window / stride in use", lambda preset, _: f"{preset.window} / {preset.stride}" if preset.window else "whole images")
+    add("fast weights' rate", lambda _, plan: f"x {plan.fast_rate:g}")
+    add("encoder blocks with fast weights", lambda preset, _: str(preset.member_blocks))
+    for head in HEADS[1:]:
+        add(
+            f"`{head.name}`",
+            lambda preset, _, head=head: ", ".join(
+                f"`{name}` {shown(value)}" for name, value in preset.heads.get(head.name, {}).items()
+            ),
+        )
+    add("source", lambda preset, _: preset.source)
+    return rows
+
+
+def shown(value: object) -> str:
+    """Return the value of an option as a page shows it."""
+    return (
+        {True: "on", False: "off"}[value] if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+    )
+
+
 def tasks(of: Iterable[str]) -> str:
     """Return what the tasks are of, in words."""
     return ", ".join(TASKS[task] for task in of)
@@ -159,6 +240,9 @@ TABLES: Mapping[str, Callable[[], Rows]] = {
     "CORRUPTIONS": corruption_rows,
     "STEPS": step_rows,
     "PRESETS": preset_rows,
+    "HEADS": head_rows,
+    "BACKBONES": backbone_rows,
+    "TRAINING": training_rows,
 }
 
 

@@ -16,6 +16,8 @@ from faultscape.prediction.keep import KEPT
 from faultscape.ranking.catalogue import RANKINGS
 from faultscape.selection.catalogue import SELECTORS
 from faultscape.stressors.catalogue import CORRUPTIONS, PRESETS
+from faultscape.uncertainty.catalogue import HEADS
+from faultscape.uncertainty.networks.catalogue import BACKBONES
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "catalogues.md"
@@ -46,6 +48,8 @@ def test_every_table_of_a_page_is_what_the_catalogues_say(path: Path) -> None:
         ("LAYOUTS", LAYOUTS),
         ("CORRUPTIONS", CORRUPTIONS),
         ("PRESETS", PRESETS),
+        ("HEADS", HEADS),
+        ("BACKBONES", BACKBONES),
     ],
 )
 def test_the_page_of_catalogues_has_a_row_for_every_entry(catalogue: str, entries: tuple[object, ...]) -> None:

@@ -1,8 +1,7 @@
 """The one loop that trains: a step is a batch of random crops, a loss, gradients of bounded norm, a rate that follows the plan.
 
 Conventions: nothing depends on when a run began or was stopped: the order of images follows from the seed and the epoch, a crop from the seed, the step and its place in the batch, and what a network leaves
-out at random from the seed and the step. So a run that was killed goes on from its last checkpoint to the same bytes, on a processor with the same number of threads. Accelerate brings devices, mixed precision
-and several processes. A loss that is not finite stops the run, whose last good checkpoint stays.
+out at random from the seed and the step. So a run that was killed goes on from its last checkpoint to the same bytes, on a processor with the same number of threads. Accelerate brings devices and mixed precision. A loss that is not finite stops the run, whose last good checkpoint stays.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ def train(
     weights = torch.tensor(task.weights, device=accelerator.device) if task.weights else None
     shares = Shares(int(about.get("at_once", plan.batch)))
     saved = time.monotonic()
-    batches = _batches(plan, task, range(done, total), machine.readers, accelerator.process_index, accelerator.num_processes)
+    batches = _batches(plan, task, range(done, total), machine.readers)
     for step, (images, labels, names) in zip(range(done, total), batches, strict=True):
         begun, rate = time.perf_counter(), plan.rate_at(step, task.images)
         for group in optimiser.param_groups:
@@ -105,7 +104,7 @@ def train(
         last = step + 1 == total
         found = validate(net) if validate is not None and _is_due(step + 1, plan, task.images, total) else {}
         net.train()
-        if accelerator.is_main_process and not last and time.monotonic() - saved >= machine.every:
+        if not last and time.monotonic() - saved >= machine.every:
             checkpoints.write(folder, step + 1, key, net, own, {"at_once": shares.most})
             saved = time.monotonic()
         yield Step(step + 1, value, rate, norm, time.perf_counter() - begun, found)
@@ -190,10 +189,8 @@ def members_of(plan: TrainingPlan, step: int, images: int) -> list[int]:
     return [int(ordered[k % images]) for k in range(place * plan.batch, (place + 1) * plan.batch)]
 
 
-def _batches(
-    plan: TrainingPlan, task: Task, steps: Sequence[int], readers: int, process: int, processes: int
-) -> Iterator[tuple[Tensor, Tensor, list[int]]]:
-    """Yield (images (N, 3, h, w), labels (N, h, w), their numbers) of each step, of which each process has its part; the next ones are read meanwhile."""
+def _batches(plan: TrainingPlan, task: Task, steps: Sequence[int], readers: int) -> Iterator[tuple[Tensor, Tensor, list[int]]]:
+    """Yield (images (N, 3, h, w), labels (N, h, w), their numbers) of each step; the next ones are read meanwhile."""
 
     def example(step: int, place: int, number: int) -> tuple[np.ndarray, np.ndarray]:
         photo, labels = task.read(number)
@@ -204,7 +201,7 @@ def _batches(
         waiting: list[tuple[list[int], list[Any]]] = []
         for step in [*steps, *[-1] * _AHEAD]:
             if step >= 0:
-                mine = [*enumerate(members_of(plan, step, task.images))][process::processes]
+                mine = [*enumerate(members_of(plan, step, task.images))]
                 waiting.append(
                     ([number for _, number in mine], [pool.submit(example, step, place, number) for place, number in mine])
                 )
