@@ -62,6 +62,7 @@ CHANGE_NOTHING = {  # options that say which study, which instance, where and ho
     "selection": "study as_ replace remove dry_run engine workers",
     "standings": "study selection engine",
     "plan": "study engine workers",
+    "networks": "study name sweep export device threads checkpoint_activations",
     "measures": "source models classes datasets output shard engine workers group block set_ holdout",
     "report": "study selection output",
 }

@@ -249,3 +249,55 @@ def test_a_study_without_labels_to_learn_from_says_what_to_do(tmp_path: Path) ->
     fs.stress.holdout(study, classes=["class-3"])
     with refused(StudyError, r"no training image has a labelled pixel of a class that is learnt"):
         fs.train(study, "net", backbone="segformer-b0")
+
+
+def state_of(study: str, name: str) -> tuple[str, tuple[str, ...], str]:
+    from faultscape.stages import graph
+    from faultscape.stages.snapshot import Snapshot
+
+    (node,) = (node for node in graph.nodes(Snapshot(Path(study))) if (node.artefact, node.name) == ("networks", name))
+    return node.state, node.why, node.line
+
+
+def test_status_says_when_a_network_was_trained_on_something_else_and_how_to_go_on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from faultscape.uncertainty.training import loop
+
+    study, backbone = str(folder / "study"), f"{folder / 'net.py'}:net"
+    assert state_of(study, "plain")[:2] == ("done", ())
+    fs.train(study, "gp", init="plain", head="gp", head_options=fs.HeadOptions(features=16), schedules=FEW)
+    fs.stress.holdout(study, classes=["tree"], as_="trees")
+    state, why, line = state_of(study, "plain")
+    assert (state, why) == ("stale", ("the classes that are withheld changed",))
+    assert line.startswith(f"faultscape train {study} plain --backbone /")
+    assert " --steps 30 --batch 4 " in line
+    fs.stress.holdout(study, remove="trees")
+    (folder / "train" / "masks" / "004.png").write_bytes((folder / "train" / "masks" / "005.png").read_bytes())
+    fs.label.import_(study, str(folder / "train" / "masks"))
+    assert state_of(study, "plain")[:2] == ("stale", ("labels changed",))
+    fs.train(study, "plain", backbone=backbone, schedules=FEW)
+    assert state_of(study, "plain")[0] == "done"
+    assert "the network that it started from changed" in state_of(study, "gp")[1]
+
+    real = loop.train
+
+    def killed(*args, **kwargs):
+        for step in real(*args, **kwargs):
+            if step.step == 3:
+                raise KeyboardInterrupt
+            yield step
+
+    monkeypatch.setattr("faultscape.stages.train.train_network.train", killed)
+    with pytest.raises(KeyboardInterrupt):
+        fs.train(study, "new", backbone=backbone, schedules=FEW)
+    state, _, line = state_of(study, "new")
+    assert state == "missing"
+    assert line.startswith(f"faultscape train {study} new --backbone ")
+
+
+def test_a_line_that_is_refused_leaves_no_folder_behind(folder: Path) -> None:
+    study = str(folder / "study")
+    with refused(ModelError, "has no layer"):
+        fs.train(study, "other", init="plain", dropout_at=["nowhere"], schedules=FEW)
+    assert not Path(study, "models", "other").exists()

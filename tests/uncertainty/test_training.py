@@ -13,7 +13,7 @@ import pytest
 import faultscape as fs
 from faultscape.errors import ModelError, OptionError
 from faultscape.uncertainty.training.crops import crop
-from faultscape.uncertainty.training.losses import IGNORED, OUTSIDE
+from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
 from faultscape.uncertainty.training.plan import TrainingPlan
 from refusals import refused
 

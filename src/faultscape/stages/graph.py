@@ -18,6 +18,7 @@ from faultscape.stages.artefacts.discards import DISCARDS
 from faultscape.stages.artefacts.labels import LABELS_OF_SELECTION
 from faultscape.stages.artefacts.maps import MAPS
 from faultscape.stages.artefacts.measures import MEASURES
+from faultscape.stages.artefacts.networks import NETWORKS
 from faultscape.stages.artefacts.pairs import PAIRS
 from faultscape.stages.artefacts.plan import PLAN
 from faultscape.stages.artefacts.reliability import RELIABILITY
@@ -30,6 +31,7 @@ from faultscape.stages.snapshot import Snapshot
 ARTEFACTS = (
     CORPUS,
     SETS,
+    NETWORKS,
     MAPS,
     PAIRS,
     DISCARDS,

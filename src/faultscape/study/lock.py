@@ -98,7 +98,7 @@ def writing(root: Path, *, array: str = "", change: bool = False) -> Iterator[No
 @contextmanager
 def holding(folder: Path, busy: str) -> Iterator[None]:
     """Hold one folder of a study for a long time, beside whoever works on the rest of it; StudyError in the words of ``busy`` where another process holds it."""
-    with _file(folder, ".lock") as file:
+    with _unless_refused(folder), _file(folder, ".lock") as file:
         if not _take(file, shared=False):
             raise StudyError(busy)
         yield

@@ -133,6 +133,12 @@ def description_text(description: Description, more: dict[str, Any]) -> str:
     return held.decode() + "\n"
 
 
+def describe_again(folder: Path, **more: Any) -> None:
+    """Say something else of a network that is there, beside its description."""
+    held = pydantic.TypeAdapter(dict[str, Any]).validate_json((folder / NETWORK).read_bytes())
+    put(folder / NETWORK, pydantic.TypeAdapter(dict[str, Any]).dump_json({**held, **more}, indent=1) + b"\n")
+
+
 def load(folder: Path) -> tuple[Description, nn.Module]:
     """Return the description and the network of a folder, with its weights; ModelError where they are damaged or do not fit each other."""
     description = read_description(folder)

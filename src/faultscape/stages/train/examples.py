@@ -6,32 +6,17 @@ withheld pixels are IGNORED, which no loss sees, and pixels that were void from 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from faultscape.corpus.photos import read_photo
-from faultscape.errors import ImageError, OptionError, StudyError, closest, counted
-from faultscape.nouns import Classes
+from faultscape.errors import ImageError, OptionError, StudyError, counted
 from faultscape.stages.labelled_images import LabelledImages, find_labelled
 from faultscape.stages.train.options import TrainingData
-from faultscape.stressors.holdout import Holdout, hold_out
+from faultscape.stages.withheld import Withheld
 from faultscape.study.parts import key_of
 from faultscape.study.settings import Settings
-from faultscape.study.tables.stress_sets import read_stress
-from faultscape.uncertainty.training.losses import IGNORED, OUTSIDE
-
-ALL = "none"  # the word for withholding nothing
-
-
-@dataclass(frozen=True)
-class Withheld:
-    """The classes that are learnt, those that are not, and (C + 1,) int16 what each place of the study's class list is to a loss."""
-
-    classes: Classes
-    names: tuple[str, ...]
-    places: np.ndarray
 
 
 class Examples:
@@ -47,6 +32,11 @@ class Examples:
     def ids(self) -> set[str]:
         """The ids of the images."""
         return {image.id for image, _ in self._images.rows}
+
+    @property
+    def sets(self) -> set[str]:
+        """The sets of the images."""
+        return {image.set for image, _ in self._images.rows}
 
     def read(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the photo (H, W, 3) uint8 of an image and its labels (H, W) int16. ImageError, which names it, for one that cannot be read."""
@@ -65,26 +55,6 @@ class Examples:
     def key(self) -> str:
         """Return a key of the images, of their labels and of what is learnt of these."""
         return key_of(self._images.key(), self._places.tolist())
-
-
-def find_withheld(root: Path, settings: Settings, asked: str | None) -> Withheld:
-    """Return the classes that a line lets a network learn; OptionError for a holdout that there is not, or where there are several and none is named."""
-    held, classes = read_stress(root).holdouts, settings.class_list
-    if asked is not None and asked != ALL and asked not in held:
-        raise OptionError(f"the study has no holdout {asked!r}; it has {', '.join(held) or 'none'}.{closest(asked, [*held])}")
-    if asked is None and len(held) > 1:
-        raise OptionError(
-            f"the study has several holdouts ({', '.join(held)}); say with --withhold which one's classes are not learnt, or none"
-        )
-    name = asked if asked is not None else next(iter(held), ALL)
-    places = np.arange(len(classes) + 1, dtype=np.int16)
-    places[-1] = OUTSIDE
-    if name == ALL:
-        return Withheld(classes, (), places)
-    found: Holdout = hold_out(classes, held[name])
-    places[:-1] = found.kept_places[:-1]
-    places[found.is_withheld] = IGNORED
-    return Withheld(found.kept, found.withheld, places)
 
 
 def find_examples(root: Path, settings: Settings, data: TrainingData, withheld: Withheld) -> tuple[Examples, Examples]:

@@ -13,8 +13,8 @@ from typing import Any
 from faultscape.errors import ModelError, OptionError, closest
 from faultscape.plug import is_own
 from faultscape.prediction.sources import hub
-from faultscape.stages.train.examples import Withheld
 from faultscape.stages.train.options import Schedules, TrainOptions, scale_of, size_of
+from faultscape.stages.withheld import Withheld
 from faultscape.study.folder import check_name
 from faultscape.uncertainty import description as descriptions
 from faultscape.uncertainty.catalogue import Value, head_named
@@ -120,7 +120,8 @@ def _backbone(
     """Return the description of a backbone with a linear head, the backbone where it is there already, and a person's own file."""
     names, image = withheld.classes.names, max(plan.crop)
     channels = len(names) + (options.loss == "void-class")
-    dropout = options.schedules.dropout if options.schedules.dropout is not None else 0.1
+    own = preset_named(options.preset).dropout if options.preset else 0.1
+    dropout = options.schedules.dropout if options.schedules.dropout is not None else own
     if not 0 <= dropout < 1:
         raise OptionError(f"--dropout is a share, from 0 to below 1; got {dropout}")
     if options.init:

@@ -16,21 +16,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from faultscape import plug
 from faultscape.errors import OptionError
 from faultscape.nouns import JsonObject
 from faultscape.prediction import devices
 from faultscape.progress import progress
+from faultscape.stages import evidence
+from faultscape.stages.artefacts.networks import BEGUN, METHOD_NUMBER, MODELS, inputs_of
 from faultscape.stages.given_options import given_options
+from faultscape.stages.snapshot import Snapshot
 from faultscape.stages.train import curves, network
-from faultscape.stages.train.examples import Examples, class_weights, find_examples, find_withheld
+from faultscape.stages.train.examples import Examples, class_weights, find_examples
 from faultscape.stages.train.network import Wanted, folder_of
 from faultscape.stages.train.options import TrainOptions, need_libraries
 from faultscape.stages.train.result import Swept, Trained
-from faultscape.study.folder import existing, refuse_twin
+from faultscape.stages.withheld import find_withheld
+from faultscape.study.folder import existing, put, refuse_twin
 from faultscape.study.lock import changing, holding
 from faultscape.study.parts import key_of
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.logs import log
+from faultscape.study.tables.stress_sets import read_stress
 from faultscape.uncertainty import description as descriptions
 from faultscape.uncertainty.export import export_network
 from faultscape.uncertainty.fit import fit_covariance, processes_of, tune_mean_field
@@ -38,7 +44,6 @@ from faultscape.uncertainty.training import checkpoints
 from faultscape.uncertainty.training.loop import Machine, Task, checkpoint_activations, train
 from faultscape.uncertainty.training.validation import Images, validate
 
-METHOD_NUMBER = 1  # raised when the same options come to train in another way
 _AFTER = ("mean_field",)  # options of heads that are set when training is done
 _RUNNING = ("study", "name", "machine", "export", "sweep")  # options that change no network, but for a GPU's own sums
 
@@ -74,7 +79,7 @@ def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
         raise OptionError("train learns label maps, and this is a study of classifiers")
     folder = folder_of(root, options.name)
     refuse_twin(options.name, [path.name for path in (root / "models").glob("*") if path.is_dir()], "network")
-    withheld = find_withheld(root, settings, options.data.withhold)
+    withheld = find_withheld(read_stress(root), settings.class_list, options.data.withhold)
     train_on, watch_on = find_examples(root, settings, options.data, withheld)
     device = devices.pick(options.machine.device or "", "torch")
     with (
@@ -82,14 +87,11 @@ def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
         devices.fixed_threads(options.machine.threads or 0),
     ):
         wanted = network.want(root, options, withheld, len(train_on))
-        inputs = {
-            "images": train_on.key(),
-            "watched": watch_on.key() if len(watch_on) else "",
-            "start": _start_key(root, options),
-            "method": str(METHOD_NUMBER),
-        }
-        key = key_of(json.loads(descriptions.description_text(wanted.description, {})), vars(wanted.plan), inputs, options.loss)
-        if (before := _held(folder)) and before["key"] == key:
+        key = _key(root, options, wanted, train_on, watch_on)
+        provenance = _provenance(root, options, train_on, watch_on, withheld.names, key)
+        if (before := _held(folder)) and before["provenance"]["key"] == key and not (folder / BEGUN).exists():
+            if before["provenance"] != provenance:  # labels of other images changed, say
+                descriptions.describe_again(folder, provenance=provenance)
             return _result(options, folder, before, new=False)
         for note in wanted.notes:
             print(note)
@@ -99,22 +101,35 @@ def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
             )
         begun = time.monotonic()
         copied = instead_of and _copy(root, instead_of, folder, wanted)
-        about = copied or _train(folder, wanted, train_on, watch_on, options, device, key)
-        _finish(
-            folder,
-            wanted,
-            about,
-            {
-                "key": key,
-                "inputs": inputs,
-                "arguments": _arguments(options),
-                "withheld": list(withheld.names),
-                "images": len(train_on),
-            },
-        )
+        about = copied or _train(folder, wanted, train_on, watch_on, options, device, provenance)
+        _finish(folder, wanted, about, provenance)
         with changing(root):
             log(root, "train", name=options.name, seconds=round(time.monotonic() - begun, 1))
         return _result(options, folder, _held(folder) or {}, new=True, seconds=time.monotonic() - begun)
+
+
+def _key(root: Path, options: TrainOptions, wanted: Wanted, train_on: Examples, watch_on: Examples) -> str:
+    """Return the key of a network: of all that it follows from, image by image."""
+    described = json.loads(descriptions.description_text(wanted.description, {}))
+    start = (_held(root / MODELS / options.init) or {}).get("provenance", {}).get("key", "") if options.init else ""
+    watched = watch_on.key() if len(watch_on) else ""
+    about = (options.loss, options.machine.precision)
+    return key_of(METHOD_NUMBER, described, vars(wanted.plan), about, train_on.key(), watched, start)
+
+
+def _provenance(
+    root: Path, options: TrainOptions, train_on: Examples, watch_on: Examples, withheld: tuple[str, ...], key: str
+) -> JsonObject:
+    """Return what is recorded of how a network was made, by which `status` says whether it is stale."""
+    sets, truth, given = (
+        sorted(train_on.sets | watch_on.sets),
+        evidence.choose_truth(root, options.data.truth),
+        _arguments(options),
+    )
+    inputs = inputs_of(Snapshot(root), sets, truth, given)
+    return {
+        "key": key, "inputs": dict(inputs), "arguments": given, "truth": truth, "sets": list(sets), "withheld": list(withheld), "images": len(train_on),
+    }  # fmt: skip
 
 
 def _train(
@@ -124,15 +139,15 @@ def _train(
     watch_on: Examples,
     options: TrainOptions,
     device: str,
-    key: str,
+    provenance: JsonObject,
 ) -> tuple[descriptions.Network, dict[str, Any], float | None]:
     """Return the trained network, what was found of it, and the mean-field factor where it was tuned."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if wanted.file is not None and wanted.file.resolve() != (folder / descriptions.OWN_FILE).resolve():
-        shutil.copyfile(wanted.file, folder / descriptions.OWN_FILE)
     net = descriptions.build(wanted.description, folder, wanted.start).to(device)
     if options.machine.checkpoint_activations:
         checkpoint_activations(net)
+    put(folder / BEGUN, (json.dumps(provenance["arguments"]) + "\n").encode())
+    if wanted.file is not None and wanted.file.resolve() != (folder / descriptions.OWN_FILE).resolve():
+        shutil.copyfile(wanted.file, folder / descriptions.OWN_FILE)
     about, plan = wanted.description, wanted.plan
     weights = class_weights(train_on, about.channels) if plan.class_weights != "none" else ()
     task = Task(len(train_on), train_on.read, options.loss, weights, about.mean, about.std)
@@ -143,7 +158,10 @@ def _train(
     precision = options.machine.precision or ("bf16" if device != "cpu" else "no")
     machine = Machine(device, precision, max(1, min(4, os.cpu_count() or 1)))
     last = _steps(
-        folder, train(net, plan, task, folder / "checkpoint", key, machine, look), plan.all_steps(len(train_on)), look is not None
+        folder,
+        train(net, plan, task, folder / "checkpoint", str(provenance["key"]), machine, look),
+        plan.all_steps(len(train_on)),
+        look is not None,
     )
     if processes_of(net):
         print(f"{options.name}: sums the covariance over {len(train_on)} images")
@@ -222,29 +240,26 @@ def _finish(
         folder, described, net, {"training": about, "plan": vars(wanted.plan), "tuned": tuned, "provenance": provenance}
     )
     checkpoints.remove(folder / "checkpoint")
+    (folder / BEGUN).unlink(missing_ok=True)
 
 
 def _held(folder: Path) -> dict[str, Any] | None:
     """Return what the folder of a trained network says of how it was made; None where there is none, or it is damaged."""
     try:
         held = json.loads((folder / descriptions.NETWORK).read_text(encoding="utf-8"))
-        return {**held, "key": held["provenance"]["key"]} if (folder / descriptions.WEIGHTS).is_file() else None
+        return held if held["provenance"]["key"] and (folder / descriptions.WEIGHTS).is_file() else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def _start_key(root: Path, options: TrainOptions) -> str:
-    """Return what a network starts from: the key of the other one."""
-    if not options.init:
-        return ""
-    return str((_held(folder_of(root, options.init)) or {}).get("key", ""))
 
 
 def _arguments(options: TrainOptions) -> JsonObject:
     """Return the options that were given, without those that change no network."""
     held = given_options(options, but=(*_RUNNING, "data", "schedules", "head_options"))
+    if options.backbone is not None:
+        held = {**held, "backbone": plug.absolute(options.backbone)}
     groups = [given_options(group) for group in (options.data, options.schedules, options.head_options)]
-    return {**held, **groups[0], **groups[1], **groups[2]}
+    precision = {"precision": options.machine.precision} if options.machine.precision else {}
+    return {**held, **groups[0], **groups[1], **groups[2], **precision}
 
 
 def _result(options: TrainOptions, folder: Path, held: dict[str, Any], *, new: bool, seconds: float = 0.0) -> Trained:

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from faultscape.uncertainty.training.losses import IGNORED
+from faultscape.uncertainty.training.labels import IGNORED
 from faultscape.uncertainty.training.plan import Size, TrainingPlan
 
 

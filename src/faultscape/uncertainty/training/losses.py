@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from faultscape.choices import LossName
 from faultscape.errors import OptionError
 from faultscape.uncertainty.heads.channels import Doubt
+from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
 
 LOSSES = get_args(LossName)
-IGNORED, OUTSIDE = -100, -1
 
 
 @dataclass(frozen=True)

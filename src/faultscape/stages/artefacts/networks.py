@@ -1,0 +1,118 @@
+"""Networks that `train` made: one instance a folder of STUDY/models, also one whose training was interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from faultscape.errors import FaultscapeError
+from faultscape.nouns import JsonObject
+from faultscape.stages.artefacts import labels
+from faultscape.stages.artefacts.artefact import METHOD, Again, Artefact, Provenance, arguments_of, gone_file, provenance_of
+from faultscape.stages.given_options import option_words
+from faultscape.stages.snapshot import Snapshot
+from faultscape.stages.withheld import find_withheld
+from faultscape.study.parts import key_of
+
+METHOD_NUMBER = 1  # raised when the same options come to train in another way
+MODELS, NETWORK, WEIGHTS, BEGUN = "models", "network.json", "weights.safetensors", "begun.json"
+
+
+def inputs_of(snapshot: Snapshot, sets: Sequence[str], truth: str, arguments: JsonObject) -> dict[str, str]:
+    """Return what a network follows from, as far as a glance tells: its sets, all labels of a truth, the classes that it learns, and the network that it started from."""
+    withhold, init = arguments.get("withhold"), arguments.get("init")
+    try:
+        withheld = find_withheld(snapshot.stress, snapshot.settings.class_list, None if withhold is None else str(withhold)).names
+    except FaultscapeError:  # the holdout is gone, or there are several now
+        withheld = ("?",)
+    return {
+        "images": key_of({name: snapshot.set_keys.get(name, "") for name in sets}),
+        "labels": labels.key(snapshot, truth),
+        "holdout": key_of(list(withheld)),
+        "classes": key_of(snapshot.settings.classes.counted),
+        **({"start": _key(snapshot, str(init))} if init else {}),
+        METHOD: str(METHOD_NUMBER),
+    }
+
+
+def _held(snapshot: Snapshot, name: str) -> JsonObject:
+    return snapshot.document(_folder(snapshot, name) / NETWORK) or {}
+
+
+def _folder(snapshot: Snapshot, name: str) -> Path:
+    return snapshot.root / MODELS / name
+
+
+def _key(snapshot: Snapshot, name: str) -> str:
+    """Return the key of a network: what it was trained from; '' where it is not there."""
+    held = _held(snapshot, name).get("provenance")
+    return str(held.get("key", "")) if isinstance(held, dict) else ""
+
+
+def _provenance(snapshot: Snapshot, name: str) -> Provenance | None:
+    return provenance_of(_held(snapshot, name))
+
+
+def _instances(snapshot: Snapshot) -> list[str]:
+    folders = sorted(snapshot.root.glob(f"{MODELS}/*/"))
+    return [folder.name for folder in folders if (folder / NETWORK).is_file() or (folder / BEGUN).is_file()]
+
+
+def _made_from(snapshot: Snapshot, name: str) -> dict[str, str] | None:
+    folder = _folder(snapshot, name)
+    if not (folder / NETWORK).is_file() or not (folder / WEIGHTS).is_file():
+        return None
+    held = _provenance(snapshot, name)
+    inputs = {"file": "damaged"} if held is None else {str(key): str(value) for key, value in held["inputs"].items()}
+    return {**inputs, **({"begun": "again"} if (folder / BEGUN).is_file() else {})}
+
+
+def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
+    held = _provenance(snapshot, name)
+    if held is None:
+        return {}
+    found = _held(snapshot, name)["provenance"]
+    sets = [str(word) for word in found.get("sets", [])] if isinstance(found, dict) else []  # type: ignore[union-attr]
+    return inputs_of(snapshot, sets, str(held.get("truth", "")), arguments_of(held))
+
+
+def again(snapshot: Snapshot, name: str) -> Again:
+    """Return how a network is trained again, or goes on: with the options that it was trained with."""
+    begun = snapshot.document(_folder(snapshot, name) / BEGUN)
+    given = begun if begun is not None else arguments_of(_provenance(snapshot, name))
+    return Again(given, (), gone_file(given, ("backbone",), "train"))
+
+
+def _line(snapshot: Snapshot, name: str) -> str:
+    return " ".join([f"faultscape train {snapshot.place} {name}", *option_words(again(snapshot, name).options)])
+
+
+def _describe(snapshot: Snapshot, name: str) -> str:
+    about = _held(snapshot, name).get("network")
+    if not isinstance(about, dict):
+        return f"{name}: training was interrupted"
+    return f"{name}: {about.get('backbone')} with head {about.get('head')}"
+
+
+NETWORKS = Artefact(
+    name="networks",
+    verb="train",
+    inputs=("corpus", "sets"),
+    options=(
+        "backbone", "head", "dropout_at", "loss", "preset", "init", "from_scratch", "seed", "set_", "validation", "truth", "withhold",
+        "epochs", "steps", "batch", "rate", "schedule", "warm_up", "optimiser", "weight_decay", "gradient_norm", "size", "crop", "scale", "class_weights", "dropout", "validate_every",
+        "members", "fast_start", "spread", "features", "ridge", "mean_field", "momentum", "scaled", "factors", "samples", "temperature", "shared_noise", "precision",
+    ),
+    reasons={
+        "images": "images of its sets changed", "labels": "labels changed", "holdout": "the classes that are withheld changed", "classes": "classes changed", "start": "the network that it started from changed",
+        "begun": "training anew was interrupted", METHOD: "an earlier version trained it",
+    },
+    instances=_instances,
+    made_from=_made_from,
+    made_from_now=_made_from_now,
+    describe=_describe,
+    line=_line,
+    again=again,
+    waits=lambda _snapshot, _name: True,
+    method=METHOD_NUMBER,
+)  # fmt: skip
