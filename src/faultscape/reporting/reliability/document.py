@@ -14,6 +14,7 @@ from faultscape.nouns import JsonObject
 
 CORRUPTED = "all corruptions"  # the condition of means over corruptions
 RANDOM = "random"
+RETRAINED = "retrained"  # the flag of a model that had to be trained for its doubt
 TRAINED_WITH_OOD = "trained-with-ood"  # begins the flag of a model that saw unknown objects when it was trained
 
 
@@ -172,8 +173,23 @@ class CardClaim(TypedDict):
     why: str
 
 
+class CardTraining(TypedDict):
+    """How a model was trained: network and loss, how many images and steps, the classes that it did not learn, [step, loss] and what validation found, [step, mIoU, NLL]."""
+
+    backbone: str
+    head: str
+    loss: str
+    images: int
+    withheld: list[str]
+    steps: int
+    batch: int
+    rate: float
+    losses: list[list[float]]
+    watched: list[list[float]]
+
+
 class CardModel(TypedDict, total=False):
-    """A model: its scorers, members and flags, and how long it takes; of a submission also what it declared, what was hidden from it and what open to it, and what it claims."""
+    """A model: its scorers, members and flags, how it was trained here, and how long it takes; of a submission also what it declared, what was hidden from it and what open to it, and what it claims."""
 
     name: str
     kind: str
@@ -185,6 +201,7 @@ class CardModel(TypedDict, total=False):
     hidden: list[str]
     open: list[str]
     claims: list[CardClaim]
+    training: CardTraining
 
 
 class Card(TypedDict, total=False):

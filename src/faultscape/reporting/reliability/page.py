@@ -18,7 +18,7 @@ from faultscape.reporting.anomaly_frames import FrameCard
 from faultscape.reporting.competition.page import number
 from faultscape.reporting.measure import figures as planes
 from faultscape.reporting.measure.page import flat
-from faultscape.reporting.reliability import cautions, views
+from faultscape.reporting.reliability import cautions, curves, views
 from faultscape.reporting.reliability import figures as drawn
 from faultscape.reporting.reliability.document import Card
 from faultscape.reporting.reliability.questions import CardIndex, headline, questions, verdict
@@ -65,6 +65,7 @@ def _context(card: Card, facts: Facts) -> dict[str, Any]:
         "frames": {name: anomaly_frames.by_model(frame for frame in facts.frames if frame.data_set == name) for name in [*named, *stray]},
         "ramp": anomaly_frames.ramp(), "errors": views.error_sets(card, index), "calibration": views.calibration(card, index),
         "ranking": views.without_labels(card, index), "differences": views.differences(card, index, standings), "times": views.times(card, index),
+        "training": curves.training(card), "curve": curves.curve_chart,
         "finders": cautions.finders(card, index), "guards": cautions.guards(card, index), "presets": cautions.presets(card), "submissions": cautions.submissions(card),
         "defined": views.definitions(card), "order": ORDER, "units": units_words(card.get("units") or {}), "titles": _titles(card), "notes": [*card.get("notes", []), *facts.notes],
     }  # fmt: skip

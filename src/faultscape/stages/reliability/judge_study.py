@@ -45,6 +45,7 @@ from faultscape.stages.reliability.options import ReliabilityOptions
 from faultscape.stages.reliability.pictures import Frames
 from faultscape.stages.reliability.presets import preset_numbers
 from faultscape.stages.snapshot import Snapshot
+from faultscape.stages.trained_models import flags_of, training_of
 from faultscape.study.folder import existing, make_folder, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import Settings, read_settings
@@ -202,6 +203,8 @@ def _model(
     about = settings.models[name]
     members = ensembles.names_of(about.source) if about.kind == "ensemble" else []
     model: CardModel = {"name": name, "kind": about.kind, "members": members, "flags": [], "scorers": scorers}
+    if (training := training_of(about)) is not None:
+        model |= {"training": training, "flags": flags_of(training)}
     if about.kind == "submission":
         declared, claims = about.options.get("ood_data", ""), read_claims(about.options.get("claims", []))
         compared = compare_claims(name, claims, conditions, found)

@@ -25,7 +25,7 @@ from faultscape.stages import evidence
 from faultscape.stages.artefacts.networks import BEGUN, METHOD_NUMBER, MODELS, inputs_of
 from faultscape.stages.given_options import given_options
 from faultscape.stages.snapshot import Snapshot
-from faultscape.stages.train import curves, network
+from faultscape.stages.train import network
 from faultscape.stages.train.examples import Examples, class_weights, find_examples
 from faultscape.stages.train.network import Wanted, folder_of
 from faultscape.stages.train.options import TrainOptions, need_libraries
@@ -40,7 +40,7 @@ from faultscape.study.tables.stress_sets import read_stress
 from faultscape.uncertainty import description as descriptions
 from faultscape.uncertainty.export import export_network
 from faultscape.uncertainty.fit import fit_covariance, processes_of, tune_mean_field
-from faultscape.uncertainty.training import checkpoints
+from faultscape.uncertainty.training import checkpoints, curves
 from faultscape.uncertainty.training.loop import Machine, Task, checkpoint_activations, train
 from faultscape.uncertainty.training.validation import Images, validate
 

@@ -1,0 +1,57 @@
+"""What is known of a model of the study that `train` made: how it was trained, and the curves of that, for pages and flags.
+
+Conventions: losses are means over at most so many equal stretches of steps. A folder that is gone or damaged says nothing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from faultscape.errors import FaultscapeError
+from faultscape.reporting.reliability.document import RETRAINED, TRAINED_WITH_OOD, CardTraining
+from faultscape.study.json_text import read_object
+from faultscape.study.settings import ModelSettings
+from faultscape.uncertainty.training.curves import Row, read_rows
+
+POINTS = 120
+
+
+def training_of(about: ModelSettings) -> CardTraining | None:
+    """Return how a model was trained; None of one that `train` did not make, or whose folder does not say."""
+    if about.kind != "trained":
+        return None
+    folder = Path(about.source)
+    try:
+        held = read_object((folder / "network.json").read_bytes())
+        network, provenance, plan = (dict(held[key]) for key in ("network", "provenance", "plan"))  # type: ignore[arg-type]
+        arguments = dict(provenance["arguments"])
+        rows = read_rows(folder)
+        return {
+            "backbone": str(network["backbone"]), "head": str(network["head"]), "loss": str(arguments.get("loss", "ce")), "images": int(provenance["images"]),
+            "withheld": [str(name) for name in provenance["withheld"]], "steps": len(rows), "batch": int(plan["batch"]), "rate": float(plan["rate"]),
+            "losses": losses_of(rows), "watched": [[row.step, row.validation_miou, row.validation_nll] for row in rows if row.validation_miou == row.validation_miou],
+        }  # fmt: skip
+    except (OSError, ValueError, KeyError, TypeError, FaultscapeError):
+        return None
+
+
+def flags_of(training: CardTraining | None) -> list[str]:
+    """Return the flags of a model by how it was trained: S4's Table 1 marks what needs training of its own, and what saw unknown objects."""
+    if training is None:
+        return []
+    own = training["head"] != "linear" or training["loss"] != "ce"
+    return [*([RETRAINED] if own else []), *([TRAINED_WITH_OOD] if training["loss"] != "ce" else [])]
+
+
+def losses_of(rows: list[Row]) -> list[list[float]]:
+    """Return [step, mean loss] of equal stretches of steps.
+
+    >>> losses_of([Row(1, 4.0, 0.1, 1.0, 1.0), Row(2, 2.0, 0.1, 1.0, 1.0)])
+    [[1, 4.0], [2, 2.0]]
+    """
+    count = min(POINTS, len(rows))
+    out = []
+    for k in range(count):
+        part = rows[k * len(rows) // count : (k + 1) * len(rows) // count]
+        out.append([part[-1].step, sum(row.loss for row in part) / len(part)])
+    return out
