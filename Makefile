@@ -6,9 +6,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 # Where the environment forbids Python to keep what it compiled, each of the tests' hundreds of programs would compile all of its libraries again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test lint types layers wheel check bench soak pins clean
+.PHONY: help demo test lint types layers wheel check bench benchmark-heads soak pins clean
 help:            ## show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
@@ -55,6 +55,10 @@ check: test lint types layers wheel  ## all that .ci/run does
 bench: .venv/.bench-ready  ## measured ratios against named peers, which it installs first
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/measure.py
+
+benchmark-heads: .venv/.test-ready  ## heads that know doubt on CamVid, four hours of resumable jobs; needs FAULTSCAPE_DATA
+	$(BIN)/python benchmarks/heads.py run build/heads
+	$(BIN)/python benchmarks/heads.py table build/heads
 
 soak: .venv/.test-ready  ## 5,000 random steps over a small study; the log goes to docs/soak.txt
 	FAULTSCAPE_WALKS=200 FAULTSCAPE_SOAK=docs/soak.txt $(BIN)/python -m pytest -p no:cacheprovider --quiet tests/laws/test_walk.py

@@ -2,6 +2,8 @@
 
     python benchmarks/heads.py run FOLDER [--backbones ...] [--heads ...] [--seeds 0,1,2]    # four hours on two cores; goes on where it was stopped
     python benchmarks/heads.py table FOLDER                                                   # the rows, of what is there
+    python benchmarks/heads.py cost                                                           # what heads add to a forward pass of ViT-L/16; ten minutes
+    python benchmarks/heads.py step                                                           # one step of ViT-L/16 with each head, and its memory; ten minutes
 
 Conventions: of CamVid's 367 training images each drive's first five sixths are learnt from and the last sixth is the validation set, which only tunes the mean-field factor; test are the 233 test images, of which two thirds are of another drive. Pedestrians, bicyclists and cars are held out: no
 network learns them, and on the test images they are the unknown objects. *Corrupted* is every fourth test image under the four corruptions of `stress corrupt --preset s3-data` at severities 1, 3 and 5, *blended* every
@@ -169,6 +171,88 @@ def table(folder: Path) -> None:
             print(f"| {head} | {scorer} | {' | '.join(shown)} |")
 
 
+def cost() -> None:
+    """Print what each head, and each way to doubt, adds to the forward pass of ViT-L/16 at 768: processor time of one thread, the median of five in turns."""
+    import torch
+
+    from faultscape.metrics.pixel_facts import facts_of
+    from faultscape.metrics.scorers import score_pixels, scorer_named
+    from faultscape.uncertainty.catalogue import HEADS
+
+    torch.set_num_threads(1)
+    net, classes = large(19), 19
+    image, turns = torch.rand(1, 3, 768, 768), 5
+
+    def timed(run) -> float:
+        start = time.process_time()
+        with torch.inference_mode():
+            run()
+        return time.process_time() - start
+
+    tokens = torch.randn(1, 48 * 48, 1024)
+    heads = {kind.name: kind.build(1024, classes, None, 0, **kind.options).eval() for kind in HEADS}
+    heads["gp, 8 members drawn"] = HEADS[2].build(1024, classes, None, 0).eval()
+    heads["gp, 8 members drawn"].draws = 8
+    block = net.vit.layers[-1]
+    scores = torch.randn(classes, 48, 48).numpy()
+    rows = {f"head {name}": (lambda head=head: head(tokens)) for name, head in heads.items()}
+    rows |= {
+        f"labels and {name}": (lambda name=name: score_pixels(scorer_named(name), facts_of(scores, (768, 768)), classes=classes))
+        for name in ("msp", "entropy")
+    }
+    rows["MC dropout at the last block but one: 8 passes of one block"] = lambda: [block(tokens) for _ in range(8)]
+    passes, found = [], {name: [] for name in rows}
+    for turn in range(turns + 1):
+        spent = timed(lambda: net(image)) if turn % 2 == 0 else None
+        passes += [spent] if spent and turn else []
+        for name, run in rows.items():
+            seconds = timed(run)
+            if turn:
+                found[name].append(seconds)
+    once, plain = float(np.median(passes)), float(np.median(found["head linear"]))
+    print(f"# forward pass of ViT-L/16 at 768: {once:.1f} s of one thread; load {os.getloadavg()[0]:.1f}")
+    print("| beside the forward pass | ms | share |\n|---|---|---|")
+    for name, seconds in found.items():
+        more = float(np.median(seconds)) - (plain if name.startswith("head") else 0)
+        print(f"| {name} | {1000 * more:.0f} | {more / once:.2%} |", flush=True)
+
+
+def large(classes: int, dropout: float = 0.0):
+    """Return a Segmenter of ViT-L/16 with random weights, in use."""
+    from faultscape.uncertainty.networks.segmenter import segmenter
+
+    return segmenter("L", classes, dropout).eval()
+
+
+def step() -> None:
+    """Print what one step of training ViT-L/16 at 768 takes with each head, activations computed again, in a process of its own each."""
+    import subprocess
+    import sys
+
+    print("| head | seconds | peak memory, GB |\n|---|---|---|")
+    for head in HEADS:
+        done = subprocess.run([sys.executable, __file__, "one-step", head], check=True, capture_output=True, text=True)
+        print(done.stdout.strip(), flush=True)
+
+
+def one_step(head: str) -> None:
+    """Take one step, and print its row."""
+    import resource
+
+    import torch
+
+    from faultscape.uncertainty.training.loop import checkpoint_activations
+
+    net = fs.uncertainty.replace_head(large(19, 0.1), head).train()
+    checkpoint_activations(net)
+    optimiser = torch.optim.Adam(net.parameters(), 1e-4)
+    start = time.perf_counter()
+    fs.uncertainty.loss(net(torch.rand(1, 3, 768, 768)), torch.randint(0, 19, (1, 768, 768))).backward()
+    optimiser.step()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(f"| {head} | {time.perf_counter() - start:.0f} | {peak:.1f} |")
+
+
 def spread(values: Sequence[float | None], digits: int = 3) -> str:
     """Return a mean with its standard deviation over seeds; a dash where nothing is there."""
     held = np.array([value for value in values if value is not None], float)
@@ -184,16 +268,26 @@ def words(text: str) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("run", "table"))
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("what", choices=("run", "table", "cost", "step", "one-step"))
+    parser.add_argument("folder", nargs="?", default="")
     parser.add_argument("--backbones", type=words, default=list(BACKBONES))
     parser.add_argument("--heads", type=words, default=list(HEADS))
     parser.add_argument("--seeds", type=words, default=["0", "1", "2"])
     given = parser.parse_args()
-    if given.what == "run":
-        run(given.folder, given.backbones, given.heads, [int(seed) for seed in given.seeds])
-    else:
-        table(given.folder)
+    folder = Path(given.folder)
+    if given.what in ("run", "table") and not given.folder:
+        parser.error("name the folder")
+    match given.what:
+        case "run":
+            run(folder, given.backbones, given.heads, [int(seed) for seed in given.seeds])
+        case "table":
+            table(folder)
+        case "cost":
+            cost()
+        case "step":
+            step()
+        case _:
+            one_step(given.folder)
 
 
 if __name__ == "__main__":

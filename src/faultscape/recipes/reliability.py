@@ -1,7 +1,7 @@
 """S3, "Reliability benchmarks for image segmentation", top to bottom: two sets in distribution, three shifts, three tasks, in lines of verbs.
 
-Conventions: DATA is Cityscapes or ADE20K as its site hands it out, models are {name: source} of networks. `cityscapes` makes the columns of Table 2, `ade20k` those of Table 3; the heads that the rows
-compare come with the next versions. The paper's text and its released code differ: which corruptions, which classes are held out, how void counts; both are presets here (docs/errata.md).
+Conventions: DATA is Cityscapes or ADE20K as its site hands it out, models are {name: source} of networks. `cityscapes` makes the columns of Table 2, `ade20k` those of Table 3, and
+`rows` trains what the rows compare: one backbone with four heads. The paper's text and its released code differ: which corruptions, which classes are held out, how void counts; both are presets here (docs/errata.md).
 Run as ``python -m faultscape.recipes.reliability STUDY cityscapes|ade20k DATA NAME=SOURCE ...``.
 Source: Buchanan et al. 2022 (S3), Tables 1 to 3.
 """
@@ -11,8 +11,10 @@ from __future__ import annotations
 import sys
 
 import faultscape as fs
+from faultscape.choices import TrainingPresetName
 from faultscape.verbs.reliability import Reliability
 
+HEADS = ("linear", "batch-ensemble", "gp", "heteroscedastic")  # the rows of Tables 2 and 3
 SCORER = "msp"  # section 2, Evaluation Metrics: 1 - the maximum softmax probability
 
 
@@ -30,6 +32,20 @@ def ade20k(study: str, data: str, models: dict[str, str], *, classes: str = "s3-
     corrupted(study)
     fs.stress.holdout(study, preset=classes)
     return judged(study, models)
+
+
+def rows(
+    study: str, data: str, layout: str, backbone: str = "hf:google/vit-large-patch16-224", preset: TrainingPresetName = "s3-paper"
+) -> dict[str, str]:
+    """Train the rows: a Segmenter with each head (section 2), on the training split of the data set and without the classes that the study withholds."""
+    fs.collect(
+        study,
+        data,
+        set_="train",
+        role="train",
+        known=fs.KnownData(layout=layout, split="train" if layout == "cityscapes" else "training"),
+    )
+    return {head: fs.train(study, head, backbone=backbone, head=head, preset=preset).folder for head in HEADS}
 
 
 def corrupted(study: str) -> None:
