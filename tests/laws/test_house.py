@@ -110,12 +110,16 @@ def test_every_public_name_is_there_in_a_fresh_process() -> None:
             assert not (inside / f"{name}.py").exists() or f"from . import {name} as" in own.read_text(), f"{stub}: {name}"
 
 
+NEEDED = {"scale": ["--classes", "voc"], "train": ["net"], "fit": ["temperature", "--model", "net"]}
+
+
 @pytest.mark.parametrize("verb", [v for v in VERBS if v not in GROUPS])
 def test_no_option_takes_an_empty_word(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = build((verb, "--help"))[verb].assemble_argument_collection()
     texts = [a.name for a in arguments if a.field_info.kind is inspect.Parameter.KEYWORD_ONLY and "str" in str(a.hint)]
     for name in texts:
-        needed = ["--classes", "voc"] if verb == "scale" and name != "--classes" else []
+        needed = NEEDED.get(verb, []) if name not in NEEDED.get(verb, []) else []
+        needed = ["temperature"] if verb == "fit" and not needed else needed
         assert main([verb, "study", *needed, name, " "]) == 2
         assert capsys.readouterr().err == f"faultscape: {name} is empty; give a value, or leave it out\n"
 
@@ -245,6 +249,8 @@ OPTIONAL = (
     "transformers",
     "onnxruntime",
     "onnx",
+    "onnxscript",
+    "accelerate",
     "ray",
     "sqlalchemy",
     "matplotlib",
@@ -258,6 +264,7 @@ LATE = {  # our own that are imported where they are used, and why
     "engine/__init__.py": "an engine is loaded when it is asked for",
     "engine/worker.py": "a worker first says that it is there",
     "errors.py": "difflib, for a mistake alone",
+    "prediction/sources/network_folder.py": "torch, when such a network is opened",
     "stages/artefacts/standings.py": "ranking loads scipy, which status does without",
     "stages/compare/result.py": "a verb's signature names it",
     "stages/plan/result.py": "a verb's signature names it",

@@ -173,9 +173,27 @@ def hub(corpus: made.Corpus, root: Path) -> Made:
     return "hf:some/model", lambda: (refs / "main").write_text("f" * 40) and None
 
 
+def trained(corpus: made.Corpus, root: Path) -> Made:
+    from faultscape.uncertainty import description
+
+    del corpus
+    where = root / "net"
+    where.mkdir()
+    (where / "backbone.py").write_text(
+        "import torch\ndef net():\n    return torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, padding=1), torch.nn.ReLU(), torch.nn.Conv2d(4, 5, 1))\n"
+    )
+
+    def write(seed: int) -> None:
+        about = description.Description("net.py:net", made.NAMES, seed=seed)
+        description.save(where, about, description.build(about, where), {})
+
+    write(0)
+    return str(where), lambda: write(1)
+
+
 MAKERS = {
     make.__name__: make
-    for make in (table, hub, ensemble, program, submission, own, function, transformers, folder, onnx, exported, script)
+    for make in (table, hub, ensemble, program, submission, own, function, transformers, folder, onnx, exported, script, trained)
 }
 
 

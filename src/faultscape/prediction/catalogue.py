@@ -19,7 +19,7 @@ from faultscape.prediction import networks
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.network_files import onnx_files
 from faultscape.prediction.source import Opening, OpenModel, Source
-from faultscape.prediction.sources import ensembles, folder, functions, hub, own, programs, table_answers, tables, trained
+from faultscape.prediction.sources import ensembles, folder, functions, hub, network_folder, own, programs, table_answers, tables
 from faultscape.prediction.sources.network import Network
 from faultscape.prediction.stamps import digest_of_place
 from faultscape.prediction.submissions import model as submissions
@@ -109,7 +109,7 @@ SOURCES: tuple[Source, ...] = (
         "function", "file.py:function", networks.load_function, functions.recognised, check=functions.check, kept_as=functions.kept_as,
         there=functions.there, digest=functions.digest, own_code="runs the code of {0}, which is yours to trust",
     ),
-    _network("trained", "a network of `train` (a folder)", networks.load_trained, trained.recognised, digest=trained.digest),
+    _network("trained", "a network of `train` (a folder)", networks.load_trained, network_folder.recognised, digest=network_folder.digest),
     _network("transformers", "a folder of the transformers library", networks.load_transformers, _is_transformers),
     Source(
         "folder", "folder", "a folder of label maps", folder.OpenFolder, _is_folder, check=_must_be_there, kept_as=os.path.abspath,

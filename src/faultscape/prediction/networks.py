@@ -29,7 +29,7 @@ from faultscape.prediction.inference import Inference, Output, Prepared, Way
 from faultscape.prediction.inputs import size_of
 from faultscape.prediction.keep import DOUBT, Keep, parse
 from faultscape.prediction.source import Opening, OpenModel, Origin, Part, Request, Source, Trial
-from faultscape.prediction.sources import hub, torch_network, trained
+from faultscape.prediction.sources import hub, network_folder, torch_network
 from faultscape.prediction.sources.functions import of_function
 from faultscape.prediction.sources.huggingface import TransformersNetwork
 from faultscape.prediction.sources.network import Network
@@ -271,7 +271,7 @@ def load_script(source: str, options: ModelOptions, classes: tuple[int, ...], de
 def load_trained(source: str, options: ModelOptions, classes: tuple[int, ...], device: str) -> Network:
     """Open a network that `train` made."""
     del classes
-    return trained.open_trained(source, options, device)
+    return network_folder.open_trained(source, options, device)
 
 
 def load_function(source: str, options: ModelOptions, classes: tuple[int, ...], device: str) -> Network:

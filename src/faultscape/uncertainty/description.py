@@ -7,7 +7,7 @@ tensors alone. What the network says of its input (``mean``, ``std``, ``multiple
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,11 +15,12 @@ from typing import Any
 
 import pydantic
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from faultscape import plug
 from faultscape.errors import FaultscapeError, ModelError, library_text
 from faultscape.library_warnings import without_warnings
+from faultscape.nouns import JsonObject
 from faultscape.study.folder import put
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.dropout import RATE, SAMPLES, add_dropout
@@ -60,7 +61,7 @@ class Description:
     window: int = 0
     stride: int = 0
     seed: int = 0
-    config: dict[str, Any] = field(default_factory=dict)
+    config: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def channels(self) -> int:
@@ -106,7 +107,7 @@ def seeded(seed: int) -> Iterator[None]:
         yield
 
 
-def input_words(description: Description) -> dict[str, Any]:
+def input_words(description: Description) -> JsonObject:
     """Return what a network says of its input, in the words of any network of one's own (``prediction.inputs``)."""
     square = {key: f"{side}x{side}" for key, side in (("window", description.window), ("stride", description.stride)) if side}
     classes = {"classes": list(description.channel_names)}
@@ -115,7 +116,7 @@ def input_words(description: Description) -> dict[str, Any]:
     return {"mean": list(description.mean), "std": list(description.std), "multiple": description.multiple, **square, **classes}
 
 
-def save(folder: Path, description: Description, net: nn.Module, more: dict[str, Any]) -> None:
+def save(folder: Path, description: Description, net: nn.Module, more: JsonObject) -> None:
     """Write a network into a folder: its weights, and its description with what ``more`` is to be known of it."""
     from safetensors.torch import save as as_bytes
 
@@ -125,7 +126,7 @@ def save(folder: Path, description: Description, net: nn.Module, more: dict[str,
     put(folder / NETWORK, description_text(description, more).encode())
 
 
-def description_text(description: Description, more: dict[str, Any]) -> str:
+def description_text(description: Description, more: JsonObject) -> str:
     """Return the JSON of a description and of what is to be known beside it."""
     held = pydantic.TypeAdapter(dict[str, Any]).dump_json(
         {"network": _READ.dump_python(description, mode="json"), **more}, indent=1
@@ -133,7 +134,7 @@ def description_text(description: Description, more: dict[str, Any]) -> str:
     return held.decode() + "\n"
 
 
-def describe_again(folder: Path, **more: Any) -> None:
+def describe_again(folder: Path, more: JsonObject) -> None:
     """Say something else of a network that is there, beside its description."""
     held = pydantic.TypeAdapter(dict[str, Any]).validate_json((folder / NETWORK).read_bytes())
     put(folder / NETWORK, pydantic.TypeAdapter(dict[str, Any]).dump_json({**held, **more}, indent=1) + b"\n")
@@ -211,7 +212,7 @@ def _use_members(net: nn.Module, description: Description) -> None:
     net.use_members(description.member_blocks, int(told["members"]), told["fast_start"], float(told["spread"]), description.seed)
 
 
-def differing(mine: dict[str, Any], state: dict[str, Any]) -> str:
+def differing(mine: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> str:
     """Return in words the first tensors that a network and weights do not have alike."""
     if missing := sorted(mine.keys() - state.keys()):
         return f"{len(missing)} tensors are missing, such as {missing[0]}"

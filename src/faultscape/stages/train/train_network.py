@@ -91,7 +91,7 @@ def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
         provenance = _provenance(root, options, train_on, watch_on, withheld.names, key)
         if (before := _held(folder)) and before["provenance"]["key"] == key and not (folder / BEGUN).exists():
             if before["provenance"] != provenance:  # labels of other images changed, say
-                descriptions.describe_again(folder, provenance=provenance)
+                descriptions.describe_again(folder, {"provenance": provenance})
             return _result(options, folder, before, new=False)
         for note in wanted.notes:
             print(note)

@@ -7,8 +7,9 @@ Source: Xie et al. 2021 (SegFormer).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from torch import nn
 
@@ -55,12 +56,14 @@ def of_folder(folder: str, classes: int) -> nn.Module:
     return Segmenter(made, classes) if config.model_type in ENCODERS else made
 
 
-def of_config(config: dict[str, Any], classes: int) -> nn.Module:
+def of_config(config: Mapping[str, object], classes: int) -> nn.Module:
     """Return a network of a configuration of the library, its weights drawn anew."""
     import transformers
 
     kind = str(config["model_type"])
-    held: Any = transformers.AutoConfig.for_model(kind, **{key: value for key, value in config.items() if key != "model_type"})
+    held: Any = cast("Any", transformers.AutoConfig).for_model(
+        kind, **{key: value for key, value in config.items() if key != "model_type"}
+    )
     if kind in ENCODERS:
         return Segmenter(transformers.ViTModel(held, add_pooling_layer=False), classes)
     return transformers.AutoModelForSemanticSegmentation.from_config(held)
