@@ -3,6 +3,7 @@
     python benchmarks/heads.py run FOLDER [--backbones ...] [--heads ...] [--seeds 0,1,2]    # four hours on two cores; goes on where it was stopped
     python benchmarks/heads.py table FOLDER                                                   # the rows, of what is there
     python benchmarks/heads.py cost                                                           # what heads add to a forward pass of ViT-L/16; ten minutes
+    python benchmarks/heads.py frames                                                         # one frame of 1024 x 2048 with each head; two minutes
     python benchmarks/heads.py step                                                           # one step of ViT-L/16 with each head, and its memory; ten minutes
 
 Conventions: of CamVid's 367 training images each drive's first five sixths are learnt from and the last sixth is the validation set, which only tunes the mean-field factor; test are the 233 test images, of which two thirds are of another drive. Pedestrians, bicyclists and cars are held out: no
@@ -235,6 +236,39 @@ def step() -> None:
         print(done.stdout.strip(), flush=True)
 
 
+def frames() -> None:
+    """Print what one frame of 1024 x 2048 takes through SegFormer-b0 with each head, all its scorers asked for, in a process of its own each."""
+    import subprocess
+    import sys
+
+    print("| head | seconds | peak memory, GB |\n|---|---|---|")
+    for head in (*HEADS, "dropout"):
+        done = subprocess.run([sys.executable, __file__, "one-frame", head], check=True, capture_output=True, text=True)
+        print(done.stdout.strip(), flush=True)
+
+
+def one_frame(head: str) -> None:
+    """Predict one frame of 1024 x 2048 with random weights, and print its row."""
+    import resource
+    import tempfile
+
+    from faultscape.uncertainty import description as d
+
+    names = tuple(f"class {k}" for k in range(19))
+    dropout = ("decode_head.dropout",) if head == "dropout" else ()
+    about = d.Description("segformer-b0", names, head="linear" if dropout else head, dropout_at=dropout, multiple=32)
+    scorers = ["msp", *(MEMBERS if dropout else SCORERS.get(head, MEMBERS))]
+    with tempfile.TemporaryDirectory() as folder:
+        d.save(Path(folder), about, d.build(about), {})
+        model = fs.prediction.open_model(folder, scorer=scorers, device="cpu")
+        photo = np.random.default_rng(0).integers(0, 256, (1024, 2048, 3), dtype=np.uint8)
+        start = time.perf_counter()
+        (output,) = model.predict([photo])
+    assert not output.problem, output.problem
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(f"| {head} | {time.perf_counter() - start:.1f} | {peak:.1f} |")
+
+
 def one_step(head: str) -> None:
     """Take one step, and print its row."""
     import resource
@@ -268,7 +302,7 @@ def words(text: str) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("run", "table", "cost", "step", "one-step"))
+    parser.add_argument("what", choices=("run", "table", "cost", "step", "one-step", "frames", "one-frame"))
     parser.add_argument("folder", nargs="?", default="")
     parser.add_argument("--backbones", type=words, default=list(BACKBONES))
     parser.add_argument("--heads", type=words, default=list(HEADS))
@@ -286,6 +320,10 @@ def main() -> None:
             cost()
         case "step":
             step()
+        case "frames":
+            frames()
+        case "one-frame":
+            one_frame(given.folder)
         case _:
             one_step(given.folder)
 

@@ -163,6 +163,22 @@ def test_a_sweep_is_a_network_for_each_value_and_trains_once_where_only_use_diff
     assert one == other
 
 
+def test_seeds_in_one_line_are_a_deep_ensemble(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = str(folder / "study")
+    assert main(["train", study, "deep", "--backbone", f"{folder / 'net.py'}:net", "--sweep", "seed=0,1", *schedule_words()]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for line in (next(line for line in lines if line.startswith(word)) for word in ("next ", "then ")):
+        assert main(line.split()[2:]) == 0
+    one, other = (Path(study, "models", f"deep-seed-{k}", "weights.safetensors").read_bytes() for k in (0, 1))
+    assert one != other
+    fs.predict(study, {"deep": "ensemble:deep-seed-0,deep-seed-1"}, scorer=["mutual-information"], engine="local")
+    assert doubt(study, "deep", "mutual-information").max() > 0
+    with refused(OptionError, r"--sweep 'ridge' is not understood; give two values or more|--sweep"):
+        fs.train(study, "deep", init="plain", head="gp", sweep="ridge=1")
+    with refused(OptionError, r"--sweep members: '2\.5' is no whole number"):
+        fs.train(study, "deep", init="plain", head="batch-ensemble", sweep="members=2,2.5")
+
+
 @pytest.mark.parametrize("form", ["onnx", "pt2"])
 def test_an_exported_network_says_the_same_with_its_doubt(folder: Path, form: str) -> None:
     study = str(folder / "study")

@@ -55,7 +55,7 @@ def train(
     from_scratch
         With a preset that trains heads on from a linear network: train all of it instead.
     sweep
-        OPTION=A,B,C of the head: a network for each value, called NAME-OPTION-VALUE.
+        OPTION=A,B,C of the head, or seed=A,B,C: a network for each value, called NAME-OPTION-VALUE.
     seed
         Of weights, the order of images, crops and noise.
     export

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import get_args
 
@@ -22,6 +21,8 @@ from faultscape.choices import (
 from faultscape.errors import ModelError, OptionError, closest
 from faultscape.stages.given_options import refuse_empty
 
+SEED = "seed"
+_WHOLE = (SEED, "members", "features", "factors", "samples")
 LIBRARIES = ("torch", "transformers", "accelerate", "safetensors")
 
 
@@ -210,13 +211,13 @@ class TrainOptions:
             raise OptionError(f"--threads is 1 to 256; got {self.machine.threads}")
 
     @property
-    def swept(self) -> tuple[str, tuple[float | str, ...]]:
-        """The option of --sweep and its values, ('', ()) where nothing is swept; OptionError for one that a head does not have."""
+    def swept(self) -> tuple[str, tuple[float | int | str, ...]]:
+        """The option of --sweep and its values, ('', ()) where nothing is swept: one of the head, or the seed; OptionError for another."""
         if self.sweep is None:
             return "", ()
         key, equals, values = self.sweep.partition("=")
         key = key.strip().replace("-", "_")
-        known = [field.name for field in fields(HeadOptions)]
+        known = [SEED, *(field.name for field in fields(HeadOptions))]
         if key not in known:
             raise OptionError(
                 f"--sweep {self.sweep!r} is not understood; give OPTION=A,B,C of {', '.join(known)}.{closest(key, known)}"
@@ -259,9 +260,10 @@ def scale_of(text: str) -> tuple[float, float]:
     return least, most
 
 
-def _value(key: str, word: str) -> float | str:
-    kinds: Mapping[str, type] = {"fast_start": str}
+def _value(key: str, word: str) -> float | int | str:
+    """Return the value of an option of a sweep; OptionError for one that it cannot have."""
     try:
-        return word if kinds.get(key) is str else float(word)
+        return word if key == "fast_start" else int(word) if key in _WHOLE else float(word)
     except ValueError:
-        raise OptionError(f"--sweep {key}: {word!r} is no number") from None
+        kind = "whole number" if key in _WHOLE else "number"
+        raise OptionError(f"--sweep {key}: {word!r} is no {kind}") from None

@@ -57,6 +57,13 @@ class Swept:
         for value, one in self.networks.items():
             numbers = [one.found.get(key, math.nan) for key in ("miou", "nll")]
             lines.append(f"{value:<14} {one.name:<30} {_number(numbers[0])}  {_number(numbers[1])}")
+        named = [f"{one.name}={one.folder}" for one in self.networks.values()]
+        lines.append(f"next     faultscape predict {self.study} {' '.join(named)}")
+        if self.option == "seed":
+            whole = next(iter(self.networks.values())).name.rpartition("-seed-")[0]
+            lines.append(
+                f"then     faultscape predict {self.study} {whole}=ensemble:{','.join(one.name for one in self.networks.values())}"
+            )
         return "\n".join(lines)
 
 

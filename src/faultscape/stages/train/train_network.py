@@ -28,7 +28,7 @@ from faultscape.stages.snapshot import Snapshot
 from faultscape.stages.train import network
 from faultscape.stages.train.examples import Examples, class_weights, find_examples
 from faultscape.stages.train.network import Wanted, folder_of
-from faultscape.stages.train.options import TrainOptions, need_libraries
+from faultscape.stages.train.options import SEED, TrainOptions, need_libraries
 from faultscape.stages.train.result import Swept, Trained
 from faultscape.stages.withheld import find_withheld
 from faultscape.study.folder import existing, put, refuse_twin
@@ -58,14 +58,8 @@ def train_networks(options: TrainOptions) -> Trained | Swept:
     first = ""
     for value in values:
         word = f"{value:g}" if isinstance(value, float) else str(value)
-        kind = type(getattr(options.head_options, option)) if getattr(options.head_options, option) is not None else None
-        told = int(value) if option in ("members", "features", "factors", "samples") or kind is int else value
-        mine = replace(
-            options,
-            name=f"{options.name}-{option}-{word}",
-            sweep=None,
-            head_options=replace(options.head_options, **{option: told}),
-        )
+        told = {"seed": value} if option == SEED else {"head_options": replace(options.head_options, **{option: value})}
+        mine = replace(options, name=f"{options.name}-{option}-{word}", sweep=None, **told)
         networks[word] = train_network(mine, instead_of=first if option in _AFTER else "")
         first = first or mine.name
     return Swept(options.study, option, networks)
