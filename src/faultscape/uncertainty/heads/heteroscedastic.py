@@ -18,7 +18,7 @@ from faultscape.uncertainty.heads.linear import linear_parameters
 
 FACTORS, SAMPLES, TEMPERATURE, FLOOR = 5, 1000, 1.0, 1e-7
 _LEAST_SCALE = 1e-3
-_AT_ONCE = 1 << 22  # logits of all draws that are held at a time
+_AT_ONCE = 1 << 17  # logits of all draws that are held at a time: more than a cache holds takes longer, and memory that is not given back
 
 
 def mean_softmax(
@@ -93,17 +93,21 @@ class HeteroscedasticHead(Head):
         """Return the channels of features (..., D)."""
         flat = features.reshape(-1, features.shape[-1])
         location, factors, scale = self.noise(flat)
-        step = max(1, _AT_ONCE // (len(self.of_factors) * self.classes))
-        parts = zip(location.split(step), factors.split(step), scale.split(step), strict=True)
-        made = torch.cat([self._block(*part) for part in parts])
+        made = self._mean(location, factors, scale)
         if count := self.channels.members:
             low, wide = self.of_factors[:count], self.of_classes[:count]
             members = location[:, None] + torch.einsum("nck,sk->nsc", factors, low) + scale[:, None] * wide[None]
             made = torch.cat([made, (members / self.temperature).flatten(1)], dim=1)
         return made.reshape(*features.shape[:-1], -1)
 
-    def _block(self, location: Tensor, factors: Tensor, scale: Tensor) -> Tensor:
-        given = (location, factors, scale, self.of_factors, self.of_classes, self.temperature)
-        if torch.is_grad_enabled() and self.training:
-            return checkpoint(mean_softmax, *given, use_reentrant=False)
-        return mean_softmax(*given)
+    def _mean(self, location: Tensor, factors: Tensor, scale: Tensor) -> Tensor:
+        """Return log of the mean probability (n, C), block by block."""
+        step = max(1, _AT_ONCE // (len(self.of_factors) * self.classes))
+        blocks = zip(location.split(step), factors.split(step), scale.split(step), strict=True)
+        told = (self.of_factors, self.of_classes, self.temperature)
+        if self.training and torch.is_grad_enabled():
+            return torch.cat([checkpoint(mean_softmax, *block, *told, use_reentrant=False) for block in blocks])
+        made = torch.empty_like(location)  # small results between large blocks would keep memory from being used again
+        for place, block in zip(range(0, len(location), step), blocks, strict=True):
+            made[place : place + step] = mean_softmax(*block, *told)
+        return made
