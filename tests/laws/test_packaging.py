@@ -30,7 +30,15 @@ MODULES = {  # of packages that are called otherwise than what is imported
 UNSEEN = {"onnxscript": "torch.onnx.export imports it"}
 TOOLS = {"build", "flask", "flask-cors", "hatchling", "import-linter", "pre-commit", "pyright", "pytest-xdist", "ruff"}
 APART = {"cityscapesscripts", "mmseg", "monai", "ultralytics"}  # one benchmark runs those of them that are there
-FOLDERS = {"onnx": "src", "torch": "src", "ray": "src", "train": "examples", "bench": "benchmarks", "dev": "tests"}
+FOLDERS = {
+    "onnx": "src",
+    "torch": "src",
+    "doubt": "src",
+    "ray": "src",
+    "train": "examples",
+    "bench": "benchmarks",
+    "dev": "tests",
+}
 
 
 def imported(*folders: str) -> set[str]:
@@ -65,7 +73,7 @@ BASE = modules(PROJECT["dependencies"])
 
 
 def test_what_the_package_imports_is_installed_with_it_or_with_an_extra() -> None:
-    assert imported("src") - BASE - modules([f"{PROJECT['name']}[onnx,torch,ray]"]) == set()
+    assert imported("src") - BASE - modules([f"{PROJECT['name']}[onnx,torch,doubt,ray]"]) == set()
 
 
 def test_what_is_always_installed_is_imported() -> None:

@@ -7,6 +7,7 @@ ask for them. MC dropout is exported with its masks, at one size.
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,8 @@ def export_network(folder: Path, form: ExportForm) -> str:
 
     Errors: ModelError where the network cannot be exported, or a library is lacking.
     """
+    if form == "onnx" and (lacking := [name for name in ("onnx", "onnxscript") if find_spec(name) is None]):
+        raise ModelError(f"--export onnx needs {' and '.join(lacking)}; install faultscape[train]")
     about, net = descriptions.load(folder)
     for head in [module for module in net.modules() if isinstance(module, Head)]:
         head.draws = head.draws or DRAWS
@@ -58,8 +61,6 @@ def export_network(folder: Path, form: ExportForm) -> str:
         with without_warnings(), torch.no_grad():
             plain(example)  # what is drawn once is drawn now, and stands in the file as numbers
             (_onnx if form == "onnx" else _exported)(plain, example, path, said, free=free)
-    except ImportError as error:
-        raise ModelError(f"--export {form} needs {error.name}; install faultscape[train]") from None
     except Exception as error:  # noqa: BLE001 - whatever torch's exporter raises
         raise ModelError(
             f"--export {form}: torch cannot export {about.backbone}: {library_text(error, first_line=True)}"
@@ -82,7 +83,6 @@ def _exported(plain: Plain, example: Tensor, path: Path, said: dict[str, Any], *
 
 def _onnx(plain: Plain, example: Tensor, path: Path, said: dict[str, Any], *, free: bool) -> None:
     import onnx
-    import onnxscript  # noqa: F401 - torch's exporter needs it, and says so less plainly
 
     names = [*plain(example)]
     program = torch.onnx.export(

@@ -18,7 +18,9 @@ from faultscape.uncertainty.heads.linear import linear_parameters
 
 FACTORS, SAMPLES, TEMPERATURE, FLOOR = 5, 1000, 1.0, 1e-7
 _LEAST_SCALE = 1e-3
-_AT_ONCE = 1 << 17  # logits of all draws that are held at a time: more than a cache holds takes longer, and memory that is not given back
+_AT_ONCE = (
+    1 << 17
+)  # logits of all draws that are held at a time: more than a cache holds takes longer, and memory that is not given back
 
 
 def mean_softmax(

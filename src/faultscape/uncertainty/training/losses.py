@@ -19,6 +19,7 @@ from faultscape.uncertainty.heads.channels import Doubt
 from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
 
 LOSSES = get_args(LossName)
+_, _VOID_CLASS, _EVEN = LOSSES
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def loss(
 
 def _known(labels: Tensor, name: LossName, channels: int) -> Tensor:
     """Return labels in which pixels outside of all classes are those of the last channel, or ignored."""
-    return labels.masked_fill(labels == OUTSIDE, channels - 1 if name == "void-class" else IGNORED)
+    return labels.masked_fill(labels == OUTSIDE, channels - 1 if name == _VOID_CLASS else IGNORED)
 
 
 def _one(logits: Tensor, labels: Tensor, weights: Tensor | None, name: LossName, outside_weight: float, of: Counts) -> Tensor:
@@ -73,7 +74,7 @@ def _one(logits: Tensor, labels: Tensor, weights: Tensor | None, name: LossName,
     known = _known(labels, name, logits.shape[1])
     total = nn.functional.cross_entropy(logits, known, weights, ignore_index=IGNORED, reduction="sum")
     made = total / of.known.clamp_min(1e-12)
-    if name == "entropy":
+    if name == _EVEN:
         even = -torch.log_softmax(logits, dim=1).mean(1)
         made = made + outside_weight * (even * (labels == OUTSIDE)).sum() / of.outside.clamp_min(1)
     return made
