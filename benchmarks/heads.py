@@ -7,7 +7,7 @@
     python benchmarks/heads.py step                                                           # one step of ViT-L/16 with each head, and its memory; ten minutes
 
 Conventions: of CamVid's 367 training images each drive's first five sixths are learnt from and the last sixth is the validation set, which only tunes the mean-field factor; test are the 233 test images, of which two thirds are of another drive. Pedestrians, bicyclists and cars are held out: no
-network learns them, and on the test images they are the unknown objects. *Corrupted* is every fourth test image under the four corruptions of `stress corrupt --preset s3-data` at severities 1, 3 and 5, *blended* every
+network learns them, and on the test images they are the unknown objects. *Corrupted* is every eighth test image under the four corruptions of `stress corrupt --preset s3-data` at severities 1, 3 and 5, *blended* every
 test image with one object drawn by code (fishyscapes-v2). A job is a network: (backbone, head, seed). One with a linear head is trained for the steps of `--preset camvid-small`; the others start from it and are trained on, all
 parameters, for a fifth of these. What a job found lies in FOLDER/cells; a job that is there is not done again, and one that is missing is shown as missing. Needs FAULTSCAPE_DATA and the extra `doubt`.
 Source: S3, Tables 2 and 3.
@@ -26,6 +26,7 @@ from pathlib import Path
 import numpy as np
 
 import faultscape as fs
+from faultscape.choices import Role
 from faultscape.reporting.reliability.document import CORRUPTED, Card, find_cell
 
 DATA = Path(os.environ.get("FAULTSCAPE_DATA", Path(__file__).parents[2] / "shared" / "data")) / "camvid"
@@ -52,40 +53,44 @@ def make_tree(folder: Path) -> Path:
         "val": [row for rows in drives.values() for row in rows[len(rows) * 5 // 6 :]],
     }
     splits["test"] = (DATA / "test.txt").read_text().splitlines()
-    splits["few"] = splits["test"][::4]
+    splits["few"] = splits["test"][::8]
     for split, held in splits.items():
         (tree / f"{split}.txt").write_text("\n".join(held) + "\n")
     return tree
 
 
-def make_studies(folder: Path) -> tuple[str, str]:
-    """Return the study with all classes, in which networks are trained and the held-out ones are unknown, and that of the kept classes, whose void they are."""
-    tree, whole, kept = make_tree(folder), folder / "whole", folder / "kept"
+def make_studies(folder: Path) -> tuple[str, str, str]:
+    """Return the study in which networks are trained, that in which the held-out classes are unknown objects, and that of the kept classes, whose void they are."""
+    tree, learn, whole, kept = make_tree(folder), folder / "learn", folder / "open", folder / "kept"
+    if not (learn / "sets.json").exists():
+        for split, name, role in (("train", "train", "train"), ("val", "val", "validation")):
+            collect(learn, tree, split, name, role)
+        fs.stress.holdout(str(learn), classes=list(WITHHELD), as_="traffic")
     if not (whole / "sets.json").exists():
-        for split, name, role in (("test", None, "test"), ("train", "train", "train"), ("val", "val", "validation")):
-            fs.collect(
-                str(whole), str(tree), set_=name, role=role, size="480x360", known=fs.KnownData(layout="camvid", split=split)
-            )
+        collect(whole, tree, "test", None, "test")
         fs.stress.holdout(str(whole), classes=list(WITHHELD), as_="traffic")
     if not (kept / "sets.json").exists():
         about = json.loads((DATA / "classes.json").read_text())
         about["void"] = [row["index"] for row in about["classes"] if row["name"] in WITHHELD]
         (folder / "kept.json").write_text(json.dumps(about))
         for split, name in (("test", None), ("few", "few")):
-            known = fs.KnownData(layout="camvid", split=split)
-            fs.collect(
-                str(kept), str(tree), classes=str(folder / "kept.json"), set_=name, role="test", size="480x360", known=known
-            )
+            collect(kept, tree, split, name, "test", str(folder / "kept.json"))
         fs.stress.corrupt(str(kept), set_="few", preset="s3-data", severities="1,3,5")
         fs.stress.blend(str(kept), set_="main", preset=BLENDED)
-    return str(whole), str(kept)
+    return str(learn), str(whole), str(kept)
+
+
+def collect(study: Path, tree: Path, split: str, name: str | None, role: Role, classes: str | None = None) -> None:
+    """Collect a split as a set of a study."""
+    known = fs.KnownData(layout="camvid", split=split)
+    fs.collect(str(study), str(tree), classes=classes, set_=name, role=role, size="480x360", known=known)
 
 
 def name_of(backbone: str, head: str, seed: int) -> str:
     return f"{backbone.replace('/', '-')}-{head.replace('+', '-')}-{seed}"
 
 
-def job(folder: Path, whole: str, kept: str, backbone: str, head: str, seed: int) -> None:
+def job(folder: Path, studies: tuple[str, str, str], backbone: str, head: str, seed: int) -> None:
     """Train one network and judge it; what was found goes to FOLDER/cells."""
     name, cell = name_of(backbone, head, seed), folder / "cells" / f"{name_of(backbone, head, seed)}.json"
     if cell.exists():
@@ -93,11 +98,11 @@ def job(folder: Path, whole: str, kept: str, backbone: str, head: str, seed: int
     start = time.perf_counter()
     init = None if head == "linear" else name_of(backbone, "linear", seed)
     machine = fs.TrainingMachine(precision="bf16")
-    made = fs.train(whole, name, backbone=backbone, head=head, preset="camvid-small", init=init, seed=seed, machine=machine)
+    made = fs.train(studies[0], name, backbone=backbone, head=head, preset="camvid-small", init=init, seed=seed, machine=machine)
     trained = time.perf_counter() - start
     scorers = ["msp", *SCORERS.get(head, MEMBERS)]
     found: dict[str, dict[str, float]] = {}
-    for study in (whole, kept):
+    for study in studies[1:]:
         fs.predict(study, {name: made.folder}, scorer=scorers, measure=True)
         card = fs.reliability(
             study, models=[name], worst=0, resamples=0, output=str(folder / "cards" / f"{Path(study).name}-{name}")
@@ -140,11 +145,11 @@ def numbers_of(card: Card, name: str, scorers: Sequence[str]) -> dict[str, dict[
 
 def run(folder: Path, backbones: Sequence[str], heads: Sequence[str], seeds: Sequence[int]) -> None:
     """Do all jobs that are missing, a seed at a time."""
-    whole, kept = make_studies(folder)
+    studies = make_studies(folder)
     for seed in seeds:
         for backbone in backbones:
             for head in heads:
-                job(folder, whole, kept, backbone, head, seed)
+                job(folder, studies, backbone, head, seed)
 
 
 def table(folder: Path) -> None:
