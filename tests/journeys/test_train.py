@@ -70,6 +70,13 @@ def test_a_network_learns_what_is_not_withheld_and_its_doubt_is_on_the_card(
     for scorer in ("msp", "variance", "mutual-information"):
         assert 0 <= cells["cars", "auroc", scorer] <= 1
     assert np.isfinite(cells["main", "error_auroc", "msp"])
+    (model,) = card["models"]
+    assert model["flags"] == ["retrained"]
+    assert (model["training"]["head"], model["training"]["withheld"], model["training"]["steps"]) == ("gp", ["car"], 30)
+    assert len(model["training"]["losses"]) == 30
+    page = Path(study, "reliability", "report.html").read_text()
+    assert page.count('<section id="training">') == 1
+    assert "Training loss" in page
 
 
 @pytest.mark.parametrize("head", ["batch-ensemble", "heteroscedastic", "batch-ensemble+gp"])

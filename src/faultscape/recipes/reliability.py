@@ -11,10 +11,10 @@ from __future__ import annotations
 import sys
 
 import faultscape as fs
-from faultscape.choices import TrainingPresetName
+from faultscape.choices import HeadName, TrainingPresetName
 from faultscape.verbs.reliability import Reliability
 
-HEADS = ("linear", "batch-ensemble", "gp", "heteroscedastic")  # the rows of Tables 2 and 3
+HEADS: tuple[HeadName, ...] = ("linear", "batch-ensemble", "gp", "heteroscedastic")  # the rows of Tables 2 and 3
 SCORER = "msp"  # section 2, Evaluation Metrics: 1 - the maximum softmax probability
 
 
@@ -45,7 +45,9 @@ def rows(
         role="train",
         known=fs.KnownData(layout=layout, split="train" if layout == "cityscapes" else "training"),
     )
-    return {head: fs.train(study, head, backbone=backbone, head=head, preset=preset).folder for head in HEADS}
+    for head in HEADS:
+        fs.train(study, head, backbone=backbone, head=head, preset=preset)
+    return {head: f"{study}/models/{head}" for head in HEADS}
 
 
 def corrupted(study: str) -> None:

@@ -6,6 +6,7 @@ Conventions: losses are means over at most so many equal stretches of steps. A f
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 from faultscape.errors import FaultscapeError
 from faultscape.reporting.reliability.document import RETRAINED, TRAINED_WITH_OOD, CardTraining
@@ -23,8 +24,8 @@ def training_of(about: ModelSettings) -> CardTraining | None:
     folder = Path(about.source)
     try:
         held = read_object((folder / "network.json").read_bytes())
-        network, provenance, plan = (dict(held[key]) for key in ("network", "provenance", "plan"))  # type: ignore[arg-type]
-        arguments = dict(provenance["arguments"])
+        network, provenance, plan = (cast("dict[str, Any]", held[key]) for key in ("network", "provenance", "plan"))
+        arguments = provenance["arguments"]
         rows = read_rows(folder)
         return {
             "backbone": str(network["backbone"]), "head": str(network["head"]), "loss": str(arguments.get("loss", "ce")), "images": int(provenance["images"]),

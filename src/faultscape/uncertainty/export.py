@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from faultscape.choices import ExportForm
 from faultscape.errors import ModelError, library_text
 from faultscape.library_warnings import without_warnings
+from faultscape.nouns import JsonObject
 from faultscape.uncertainty import description as descriptions
 from faultscape.uncertainty.heads.channels import Doubt, Head
 
@@ -76,12 +77,12 @@ def _size(about: descriptions.Description) -> tuple[int, int]:
     return (wide, tall) if wide != tall else (wide + about.multiple, tall)
 
 
-def _exported(plain: Plain, example: Tensor, path: Path, said: dict[str, Any], *, free: bool) -> None:
+def _exported(plain: Plain, example: Tensor, path: Path, said: JsonObject, *, free: bool) -> None:
     program = torch.export.export(plain, (example,), dynamic_shapes=_shapes(free))
     torch.export.save(program, path, extra_files={_EXTRA: json.dumps(said)})
 
 
-def _onnx(plain: Plain, example: Tensor, path: Path, said: dict[str, Any], *, free: bool) -> None:
+def _onnx(plain: Plain, example: Tensor, path: Path, said: JsonObject, *, free: bool) -> None:
     import onnx
 
     names = [*plain(example)]
