@@ -69,7 +69,7 @@ def curve_chart(curves: Sequence[Curve], on: Axis, title: str, *, height: int = 
         head = _fixed(f'<g class="line {ink(curve.place)}" data-model="{curve.place}"><title>')
         path = "L".join(f"{1000 * step / last:.1f} {_part(on, value):.1f}" for step, value in curve.points)
         drawn = f'{inner}<path class="curve" d="M{path}"/></svg>' if len(curve.points) > 1 else ""
-        *_, (step, value) = curve.points
+        step, value = max(curve.points)  # the last
         dot = f'<circle class="dot" cx="{_LEFT + _WIDE * step / last:.2f}%" cy="{_TOP + (bottom - _TOP) * _part(on, value) / 1000:.1f}" r="2.8"/>'
         parts += [head, says, _fixed(f"</title>{drawn}{dot}</g>")]
     words = f"{title}, by step: {'; '.join(curve.model for curve in curves)}"
