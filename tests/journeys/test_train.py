@@ -46,13 +46,14 @@ def test_a_network_learns_what_is_not_withheld_and_its_doubt_is_on_the_card(
     out = capsys.readouterr().out
     assert "gp: net.py:net with head gp, 3 classes, without car" in out
     assert "mean-field factor" in out
-    assert out.rstrip().endswith(f"next     faultscape predict {study} gp={study}/models/gp")
+    source = f"{study}/models/gp/backbone.py:net"
+    assert out.rstrip().endswith(f"next     faultscape predict {study} gp={source}")
     assert (
         main(
             [
                 "predict",
                 study,
-                f"gp={study}/models/gp",
+                f"gp={source}",
                 "--scorer",
                 "msp",
                 "--scorer",
@@ -91,7 +92,7 @@ def test_every_head_brings_entropies_and_mutual_information(folder: Path, head: 
     )
     made = fs.train(study, "net", init="plain", head=head, head_options=told, schedules=FEW)
     scorers = ["predictive-entropy", "expected-entropy", "mutual-information"]
-    fs.predict(study, {"net": made.folder}, scorer=scorers, engine="local")
+    fs.predict(study, {"net": made.source}, scorer=scorers, engine="local")
     held = {name: doubt(study, "net", name) for name in scorers}
     np.testing.assert_allclose(held[scorers[0]], held[scorers[1]] + held[scorers[2]], atol=1e-5)
     assert held["mutual-information"].max() > 0
@@ -107,7 +108,7 @@ def test_dropout_at_a_layer_gives_members(folder: Path) -> None:
     study = str(folder / "study")
     made = fs.train(study, "net", init="plain", dropout_at=["mix"], schedules=FEW)
     assert json.loads((Path(made.folder) / "network.json").read_text())["network"]["dropout_at"] == ["mix"]
-    fs.predict(study, {"net": made.folder}, scorer=["mutual-information"], engine="local")
+    fs.predict(study, {"net": made.source}, scorer=["mutual-information"], engine="local")
     with refused(ModelError, r"has no layer 'net\.mixx'\. Did you mean 'net\.mix'\?"):
         fs.train(study, "other", init="plain", dropout_at=["mixx"], schedules=FEW)
 
@@ -131,7 +132,7 @@ def test_the_same_line_trains_nothing_again_and_another_one_does(folder: Path, c
 def test_a_trained_network_says_the_same_in_another_folder(folder: Path, tmp_path: Path) -> None:
     study = str(folder / "study")
     moved = shutil.copytree(Path(study) / "models" / "plain", tmp_path / "elsewhere" / "net")
-    fs.predict(study, {"here": f"{study}/models/plain", "there": str(moved)}, engine="local")
+    fs.predict(study, {"here": f"{study}/models/plain/backbone.py:net", "there": f"{moved}/backbone.py:net"}, engine="local")
     from faultscape.study.tables import label_maps
 
     assert label_maps.content_digest(Path(study) / "predictions" / "here") == label_maps.content_digest(
@@ -192,7 +193,7 @@ def test_an_exported_network_says_the_same_with_its_doubt(folder: Path, form: st
     made = fs.train(study, "net", init="plain", head="batch-ensemble", schedules=FEW, export=form)
     assert made.exported.endswith(f"network.{form}")
     scorers = ["msp", "mutual-information"]
-    fs.predict(study, {"net": made.folder, "file": made.exported}, scorer=scorers, engine="local")
+    fs.predict(study, {"net": made.source, "file": made.exported}, scorer=scorers, engine="local")
     for scorer in scorers:
         np.testing.assert_allclose(doubt(study, "file", scorer), doubt(study, "net", scorer), rtol=1e-3, atol=1e-5)
 
@@ -202,7 +203,7 @@ def test_fit_brings_a_temperature_that_lowers_the_likelihood_and_changes_no_labe
 ) -> None:
     from faultscape.study.tables import label_maps
 
-    study, source = str(folder / "study"), str(folder / "study" / "models" / "plain")
+    study, source = str(folder / "study"), str(folder / "study" / "models" / "plain" / "backbone.py:net")
     fs.predict(study, {"net": source, "fitted": source}, engine="local")
     capsys.readouterr()
     assert main(["fit", study, "temperature", "--model", "fitted"]) == 0
@@ -317,6 +318,17 @@ def test_status_says_when_a_network_was_trained_on_something_else_and_how_to_go_
     state, _, line = state_of(study, "new")
     assert state == "missing"
     assert line.startswith(f"faultscape train {study} new --backbone ")
+
+
+def test_code_that_a_folder_brings_runs_only_where_the_source_names_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = str(folder / "study")
+    held = Path(study, "models", "plain")
+    (held / "backbone.py").write_text("raise SystemExit('ran')\n")
+    with refused(ModelError, r"its backbone is code, which runs as you; if you trust it, name it as .*/plain/backbone\.py:net"):
+        fs.predict(study, {"net": str(held)}, engine="local")
+    with refused(ModelError, "SystemExit: ran"):
+        fs.predict(study, {"net": f"{held}/backbone.py:net"}, engine="local")
+    assert "ran" not in capsys.readouterr().out
 
 
 def test_a_line_that_is_refused_leaves_no_folder_behind(folder: Path) -> None:

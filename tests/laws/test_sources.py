@@ -188,7 +188,7 @@ def trained(corpus: made.Corpus, root: Path) -> Made:
         description.save(where, about, description.build(about, where), {})
 
     write(0)
-    return str(where), lambda: write(1)
+    return f"{where}/backbone.py:net", lambda: write(1)
 
 
 MAKERS = {

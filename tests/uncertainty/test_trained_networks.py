@@ -47,7 +47,7 @@ def test_a_folder_is_all_that_a_network_needs_and_says_the_same_elsewhere(tmp_pa
     here = made(tmp_path / "here", head=head, dropout_at=("1",) if head == "linear" else ())
     there = shutil.move(here, tmp_path / "there")
     assert source_of("m", str(there)).name == "trained"
-    before, after = (fs.prediction.open_model(str(there), scorer=["msp"]) for _ in range(2))
+    before, after = (fs.prediction.open_model(f"{there}/backbone.py:net", scorer=["msp"]) for _ in range(2))
     one, other = before.predict([photo()])[0], after.predict([photo()])[0]
     assert np.array_equal(one.labels, other.labels)
     assert before.network.class_names == list(CLASSES)
@@ -57,7 +57,7 @@ def test_a_folder_is_all_that_a_network_needs_and_says_the_same_elsewhere(tmp_pa
 
 def test_windows_of_a_description_are_those_in_which_it_sees(tmp_path: Path) -> None:
     folder = made(tmp_path / "m", window=8, stride=4, multiple=4)
-    way = fs.prediction.open_model(str(folder)).way
+    way = fs.prediction.open_model(f"{folder}/backbone.py:net").way
     assert (way.window, way.stride) == ((8, 8), (4, 4))
 
 
@@ -77,13 +77,13 @@ def test_a_damaged_folder_is_refused_in_one_line(tmp_path: Path) -> None:
     about["network"]["classes"] = ["road", "sky"]
     (folder / "network.json").write_text(json.dumps(about))
     with refused(ModelError, r"weights.safetensors: are the weights of another network: .* is \(3,.*, and the network's \(2,"):
-        fs.prediction.open_model(str(folder))
+        fs.prediction.open_model(f"{folder}/backbone.py:net")
     (folder / "weights.safetensors").write_bytes(b"\x80\x04pickle")
     with refused(ModelError, "weights.safetensors: are no weights: "):
-        fs.prediction.open_model(str(folder))
+        fs.prediction.open_model(f"{folder}/backbone.py:net")
     (folder / "network.json").write_text("{}")
     with refused(ModelError, "network.json: is no description of a network"):
-        fs.prediction.open_model(str(folder))
+        fs.prediction.open_model(f"{folder}/backbone.py:net")
 
 
 def test_a_backbone_of_ones_own_that_is_no_module_is_refused(tmp_path: Path) -> None:

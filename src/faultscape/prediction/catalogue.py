@@ -106,10 +106,13 @@ SOURCES: tuple[Source, ...] = (
         origin=table_answers.origin, options=(), tasks=(CLASSIFICATION,), here=True,
     ),
     _network(
+        "trained", "a network of `train` (a folder)", networks.load_trained, network_folder.recognised, check=network_folder.check,
+        kept_as=network_folder.kept_as, there=network_folder.there, digest=network_folder.digest,
+    ),
+    _network(
         "function", "file.py:function", networks.load_function, functions.recognised, check=functions.check, kept_as=functions.kept_as,
         there=functions.there, digest=functions.digest, own_code="runs the code of {0}, which is yours to trust",
     ),
-    _network("trained", "a network of `train` (a folder)", networks.load_trained, network_folder.recognised, digest=network_folder.digest),
     _network("transformers", "a folder of the transformers library", networks.load_transformers, _is_transformers),
     Source(
         "folder", "folder", "a folder of label maps", folder.OpenFolder, _is_folder, check=_must_be_there, kept_as=os.path.abspath,

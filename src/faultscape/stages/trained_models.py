@@ -5,10 +5,10 @@ Conventions: losses are means over at most so many equal stretches of steps. A f
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, cast
 
 from faultscape.errors import FaultscapeError
+from faultscape.prediction.sources.network_folder import folder_of
 from faultscape.reporting.reliability.document import RETRAINED, TRAINED_WITH_OOD, CardTraining
 from faultscape.study.json_text import read_object
 from faultscape.study.settings import ModelSettings
@@ -21,7 +21,7 @@ def training_of(about: ModelSettings) -> CardTraining | None:
     """Return how a model was trained; None of one that `train` did not make, or whose folder does not say."""
     if about.kind != "trained":
         return None
-    folder = Path(about.source)
+    folder = folder_of(about.source)
     try:
         held = read_object((folder / "network.json").read_bytes())
         network, provenance, plan = (cast("dict[str, Any]", held[key]) for key in ("network", "provenance", "plan"))

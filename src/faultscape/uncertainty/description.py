@@ -64,6 +64,11 @@ class Description:
     config: Mapping[str, object] = field(default_factory=dict)
 
     @property
+    def own_function(self) -> str:
+        """The function of a person's own file that builds the backbone, '' of another."""
+        return self.backbone.rpartition(":")[2] if not self.config and plug.is_own(self.backbone) else ""
+
+    @property
     def channels(self) -> int:
         """How many classes the head has, void's among them."""
         return len(self.classes) + self.void_class
@@ -140,9 +145,14 @@ def describe_again(folder: Path, more: JsonObject) -> None:
     put(folder / NETWORK, pydantic.TypeAdapter(dict[str, Any]).dump_json({**held, **more}, indent=1) + b"\n")
 
 
-def load(folder: Path) -> tuple[Description, nn.Module]:
-    """Return the description and the network of a folder, with its weights; ModelError where they are damaged or do not fit each other."""
+def load(folder: Path, *, own_code: bool = False) -> tuple[Description, nn.Module]:
+    """Return the description and the network of a folder, with its weights; ModelError where they are damaged or do not fit each other, or the backbone is code and ``own_code`` does not allow to run it."""
     description = read_description(folder)
+    if description.own_function and not own_code:
+        place = folder / OWN_FILE
+        raise ModelError(
+            f"{folder}: its backbone is code, which runs as you; if you trust it, name it as {place}:{description.own_function}"
+        )
     net = build(description, folder)
     load_weights(net, folder / WEIGHTS)
     return description, net

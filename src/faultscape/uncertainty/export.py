@@ -50,7 +50,7 @@ def export_network(folder: Path, form: ExportForm) -> str:
     """
     if form == "onnx" and (lacking := [name for name in ("onnx", "onnxscript") if find_spec(name) is None]):
         raise ModelError(f"--export onnx needs {' and '.join(lacking)}; install faultscape[train]")
-    about, net = descriptions.load(folder)
+    about, net = descriptions.load(folder, own_code=True)
     for head in [module for module in net.modules() if isinstance(module, Head)]:
         head.draws = head.draws or DRAWS
     plain, (wide, tall) = Plain(net).eval(), _size(about)

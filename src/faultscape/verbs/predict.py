@@ -32,7 +32,7 @@ def predict(
 
     Finished shards are not done again.
 
-    SOURCE is (of a classifier) a table of answers: preds.csv, .parquet or .npz, with FILE.csv:COLUMN or FILE.npz:KEY:INDEX; a folder of label maps; model.onnx; a folder of the transformers library, or hf:OWNER/MODEL; model.pt2 (torch.export) or TorchScript; file.py:function;
+    SOURCE is (of a classifier) a table of answers: preds.csv, .parquet or .npz, with FILE.csv:COLUMN or FILE.npz:KEY:INDEX; a folder of label maps; model.onnx; a folder of the transformers library, or hf:OWNER/MODEL; a network of `train`; model.pt2 (torch.export) or TorchScript; file.py:function;
     or exec:COMMAND. Maps are kept as run-length codes in the model's own labels. An image without a usable map goes to failures.csv and leaves that model's pairs
     only. Options of a model are kept in study.toml, and hold until others are given or its source is another.
 
@@ -55,7 +55,7 @@ def predict(
     keep
         What is kept beside labels: confidence, probabilities (or probabilities=K, the K largest), logits, embedding=LAYER. Repeat it for more; labels: nothing else.
     scorer
-        How doubt of each pixel is scored: msp, entropy, margin, max-logit, energy, of several views or members also predictive-entropy, expected-entropy, mutual-information; random; or file.py:NAME. Kept as float32; with --measure counted instead. Repeat it for more; none: no doubt any more.
+        How doubt of each pixel is scored: msp, entropy, margin, max-logit, energy, of several views or members also predictive-entropy, expected-entropy, mutual-information, of a Gaussian process variance; random; or file.py:NAME. Kept as float32; with --measure counted instead. Repeat it for more; none: no doubt any more.
     measure
         Measure each map against a truth while it is made, with its confidence, which is not kept: `measure` finds it done.
     truth

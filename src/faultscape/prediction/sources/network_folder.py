@@ -1,17 +1,29 @@
 """A model that `train` made: a folder with network.json and weights.safetensors, which is all that it needs, on any machine.
 
-Conventions: it is built from its description and never unpickled. Checkpoints, logs and whatever else lies in the folder are no part of what it is.
+Conventions: SOURCE is the folder; of a network whose backbone is a person's own code, FOLDER/backbone.py:FUNCTION, so that nobody runs code that they did not name. It is built from its description and never unpickled. Checkpoints, logs and whatever else lies in the folder are no part of what it is.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from faultscape.prediction.sources.torch_network import TorchNetwork, need_torch, of_module
 from faultscape.prediction.stamps import digest_of_files
 from faultscape.study.settings import ModelOptions
 
-PARTS = ("network.json", "weights.safetensors", "backbone.py")
+OWN = "backbone.py"
+PARTS = ("network.json", "weights.safetensors", OWN)
+
+
+def folder_of(source: str) -> Path:
+    """Return the folder of a SOURCE, whether or not the code of its backbone is named.
+
+    >>> folder_of("study/models/net/backbone.py:net") == folder_of("study/models/net")
+    True
+    """
+    file, _, _ = source.rpartition(":")
+    return Path(file).parent if Path(file).name == OWN else Path(source)
 
 
 def recognised(source: str, task: str) -> bool:
@@ -21,22 +33,42 @@ def recognised(source: str, task: str) -> bool:
     False
     """
     del task
-    return all(Path(source, name).is_file() for name in PARTS[:2])
+    return all((folder_of(source) / name).is_file() for name in PARTS[:2])
+
+
+def check(name: str, source: str) -> None:
+    """Check nothing: a folder that is recognised is there."""
+    del name, source
+
+
+def there(source: str) -> bool:
+    """Whether the folder still holds a network."""
+    return recognised(source, "segmentation")
+
+
+def kept_as(source: str) -> str:
+    """Return a SOURCE with its folder's whole path."""
+    folder = folder_of(source)
+    return os.path.abspath(folder) + source.removeprefix(str(folder)) if source != str(folder) else os.path.abspath(source)
 
 
 def digest(source: str, options: ModelOptions) -> str:
     """Return a digest of what the network is: its description, its weights, and the file of a backbone of one's own."""
     del options
-    files = [path for name in PARTS if (path := Path(source, name)).is_file()]
+    files = [path for name in PARTS if (path := folder_of(source) / name).is_file()]
     return digest_of_files(source, [(path, path.stat().st_size) for path in files])
 
 
 def open_trained(source: str, options: ModelOptions, device: str = "cpu") -> TorchNetwork:
-    """Open a network that `train` made; ModelError where its folder is damaged."""
+    """Open a network that `train` made; ModelError where its folder is damaged, or its backbone is code that the source does not name."""
     need_torch(source)
     from faultscape.uncertainty import description
 
-    _, net = description.load(Path(source))
+    folder = folder_of(source)
+    named = source != str(folder)
+    _, net = description.load(folder, own_code=named)
     network = of_module(net, source, options, device)
     network.weights = ""  # they are files of its source
+    if named:
+        network.notes = (f"note: runs the code of {folder / OWN}, which is yours to trust",)
     return network

@@ -175,7 +175,7 @@ def _of_network(
         raise ModelError(
             f"--init {options.init}: the study has no trained network of this name; it has {', '.join(known) or 'none'}.{closest(str(options.init), known)}"
         )
-    before, net = descriptions.load(folder)
+    before, net = descriptions.load(folder, own_code=True)
     if options.backbone and options.backbone != before.backbone:
         raise ModelError(
             f"--init {options.init}: is {before.backbone}, and --backbone is {options.backbone}; a network starts from one of the same"

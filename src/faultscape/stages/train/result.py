@@ -28,6 +28,12 @@ class Trained:
     new: bool = True
     seconds: float = 0.0
 
+    @property
+    def source(self) -> str:
+        """What `predict` takes: the folder, or where the backbone is code of a person's own that code in it."""
+        file, colon, function = self.backbone.rpartition(":")
+        return f"{self.folder}/backbone.py:{function}" if colon and file.endswith(".py") else self.folder
+
     def __repr__(self) -> str:
         without = f", without {', '.join(self.withheld)}" if self.withheld else ""
         how = f"{self.backbone} with head {self.head}, {counted(len(self.classes), 'class', 'classes')}{without}"
@@ -40,7 +46,7 @@ class Trained:
             lines.append(f"mean-field factor  {self.mean_field:g}, of the least NLL on the validation set")
         if self.exported:
             lines.append(f"exported {self.exported}")
-        lines.append(f"next     faultscape predict {self.study} {self.name}={self.folder}")
+        lines.append(f"next     faultscape predict {self.study} {self.name}={self.source}")
         return "\n".join(lines)
 
 
@@ -57,7 +63,7 @@ class Swept:
         for value, one in self.networks.items():
             numbers = [one.found.get(key, math.nan) for key in ("miou", "nll")]
             lines.append(f"{value:<14} {one.name:<30} {_number(numbers[0])}  {_number(numbers[1])}")
-        named = [f"{one.name}={one.folder}" for one in self.networks.values()]
+        named = [f"{one.name}={one.source}" for one in self.networks.values()]
         lines.append(f"next     faultscape predict {self.study} {' '.join(named)}")
         if self.option == "seed":
             whole = next(iter(self.networks.values())).name.rpartition("-seed-")[0]
