@@ -293,3 +293,18 @@ def test_a_layer_that_the_output_does_not_come_from_is_found_out(torch) -> None:
 
     with pytest.raises(ModelError, match="the layer that was replaced is not the one that its output comes from"):
         fs.uncertainty.replace_head(Net(), "batch-ensemble")(torch.zeros(1, 3, 4, 4))
+
+
+@pytest.mark.parametrize(
+    ("head", "told", "why"),
+    [
+        ("batch-ensemble", {"members": 0}, "head batch-ensemble: members is a whole number, 1 or more; got 0"),
+        ("gp", {"ridge": 0}, "head gp: ridge is above 0; got 0"),
+        ("gp", {"momentum": 1.0}, "head gp: momentum is from 0 to below 1; got 1.0"),
+        ("heteroscedastic", {"temperature": float("nan")}, "head heteroscedastic: temperature is above 0; got nan"),
+        ("batch-ensemble", {"fast_start": "ones"}, "head batch-ensemble: fast_start is normal or signs; got 'ones'"),
+    ],
+)
+def test_a_value_that_a_head_cannot_have_is_refused(net, head: str, told: dict, why: str) -> None:
+    with pytest.raises(OptionError, match=why):
+        fs.uncertainty.replace_head(net, head, **told)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from faultscape.choices import FastStart
 from faultscape.errors import OptionError, closest
 
 if TYPE_CHECKING:
@@ -41,10 +42,31 @@ class HeadKind:
         return getattr(importlib.import_module(f"faultscape.uncertainty.heads.{module}"), name)
 
     def check(self, told: Mapping[str, Value]) -> None:
-        """OptionError for an option that this head does not have."""
+        """OptionError for an option that this head does not have, or a value that it cannot have."""
         if unknown := next((key for key in told if key not in self.options), None):
             known = ", ".join(self.options) or "none"
             raise OptionError(f"head {self.name} has no option {unknown!r}; it has {known}.{closest(unknown, [*self.options])}")
+        for key, value in told.items():
+            fits, words = _FITTING.get(key, (lambda _: True, ""))
+            if not fits(value):
+                raise OptionError(f"head {self.name}: {key} is {words}; got {value!r}")
+
+
+def _whole(least: int) -> Callable[[Value], bool]:
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _number(low: float, high: float = 1e9, *, above: bool = False) -> Callable[[Value], bool]:
+    return lambda value: isinstance(value, int | float) and (low < value if above else low <= value) and value <= high
+
+
+_FITTING: Mapping[str, tuple[Callable[[Value], bool], str]] = {
+    **{key: (_whole(1), "a whole number, 1 or more") for key in ("members", "features", "factors", "samples")},
+    **{key: (_number(0, above=True), "above 0") for key in ("ridge", "temperature")},
+    **{key: (_number(0), "0 or more") for key in ("mean_field", "spread")},
+    "momentum": (_number(0, 0.999999), "from 0 to below 1"),
+    "fast_start": (lambda value: value in get_args(FastStart), " or ".join(get_args(FastStart))),
+}
 
 
 # fmt: off
