@@ -308,3 +308,12 @@ def test_a_layer_that_the_output_does_not_come_from_is_found_out(torch) -> None:
 def test_a_value_that_a_head_cannot_have_is_refused(net, head: str, told: dict, why: str) -> None:
     with pytest.raises(OptionError, match=why):
         fs.uncertainty.replace_head(net, head, **told)
+
+
+@pytest.mark.parametrize("name", ["gp", "heteroscedastic", "batch-ensemble+gp"])
+def test_variances_and_draws_are_made_in_whole_precision(torch, name: str) -> None:
+    head, x = heads_of(torch, name), torch.randn(7, WIDTH).bfloat16()
+    with torch.autocast("cpu", torch.bfloat16):
+        mixed = head(x)
+    assert mixed.dtype == torch.float32
+    torch.testing.assert_close(mixed, head(x.float()))

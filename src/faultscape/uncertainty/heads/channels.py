@@ -8,6 +8,8 @@ prediction is the mean of their probabilities, taken after up-sampling: log-mean
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -78,6 +80,16 @@ class Head(nn.Module):
     def start(self) -> Start | None:
         """Return the weight and the bias that another head of the same features can start from; None where there are none."""
         return None
+
+
+@contextmanager
+def whole_precision(device: torch.device) -> Iterator[None]:
+    """Leave mixed precision while the block runs: variances and draws are sums of small squares, which half precision loses."""
+    if torch.is_autocast_enabled(device.type):
+        with torch.autocast(device.type, enabled=False):
+            yield
+    else:
+        yield
 
 
 def mean_of_members(members: Tensor) -> Tensor:

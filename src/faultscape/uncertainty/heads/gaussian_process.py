@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from faultscape.choices import FastStart
 from faultscape.uncertainty.heads.batch_ensemble import SPREAD, fast_weights
-from faultscape.uncertainty.heads.channels import Channels, Head, Start
+from faultscape.uncertainty.heads.channels import Channels, Head, Start, whole_precision
 from faultscape.uncertainty.heads.linear import linear_parameters
 
 FEATURES, RIDGE, MEAN_FIELD = 1024, 1.0, 1.0
@@ -112,7 +112,11 @@ class GaussianProcessHead(Head):
         return self.ridge * nn.functional.linear(phi, self.root[member]).square().sum(-1)
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return the channels of features (..., D)."""
+        """Return the channels of features (..., D), in whole precision."""
+        with whole_precision(features.device):
+            return self._channels_of(features.float())
+
+    def _channels_of(self, features: Tensor) -> Tensor:
         flat = features.reshape(-1, features.shape[-1])
         images = features.shape[0] if features.ndim > 1 else 1
         if self.gathering or (self.training and self.momentum):

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from faultscape.uncertainty.heads.channels import Channels, Head, Start
+from faultscape.uncertainty.heads.channels import Channels, Head, Start, whole_precision
 from faultscape.uncertainty.heads.linear import linear_parameters
 
 FACTORS, SAMPLES, TEMPERATURE, FLOOR = 5, 1000, 1.0, 1e-7
@@ -92,7 +92,11 @@ class HeteroscedasticHead(Head):
         return location, factors, scale
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return the channels of features (..., D)."""
+        """Return the channels of features (..., D), in whole precision."""
+        with whole_precision(features.device):
+            return self._channels_of(features.float())
+
+    def _channels_of(self, features: Tensor) -> Tensor:
         flat = features.reshape(-1, features.shape[-1])
         location, factors, scale = self.noise(flat)
         made = self._mean(location, factors, scale)
