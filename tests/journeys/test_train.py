@@ -169,6 +169,11 @@ def test_a_sweep_is_a_network_for_each_value_and_trains_once_where_only_use_diff
     assert [of["mean_field"] for of in held] == [0, 4]
     one, other = (Path(study, "models", f"gp-mean_field-{k}", "weights.safetensors").read_bytes() for k in (0, 4))
     assert one == other
+    found = [
+        json.loads(Path(study, "models", f"gp-mean_field-{k}", "network.json").read_text())["training"]["found"]["nll"]
+        for k in (0, 4)
+    ]
+    assert found[0] != found[1]
 
 
 def test_seeds_in_one_line_are_a_deep_ensemble(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -181,7 +186,7 @@ def test_seeds_in_one_line_are_a_deep_ensemble(folder: Path, capsys: pytest.Capt
     assert one != other
     fs.predict(study, {"deep": "ensemble:deep-seed-0,deep-seed-1"}, scorer=["mutual-information"], engine="local")
     assert doubt(study, "deep", "mutual-information").max() > 0
-    with refused(OptionError, r"--sweep 'ridge' is not understood; give two values or more|--sweep"):
+    with refused(OptionError, "--sweep 'ridge=1' is not understood; give two values or more, each once: ridge=1,3,5"):
         fs.train(study, "deep", init="plain", head="gp", sweep="ridge=1")
     with refused(OptionError, r"--sweep members: '2\.5' is no whole number"):
         fs.train(study, "deep", init="plain", head="batch-ensemble", sweep="members=2,2.5")
@@ -329,6 +334,38 @@ def test_code_that_a_folder_brings_runs_only_where_the_source_names_it(folder: P
     with refused(ModelError, "SystemExit: ran"):
         fs.predict(study, {"net": f"{held}/backbone.py:net"}, engine="local")
     assert "ran" not in capsys.readouterr().out
+
+
+def test_a_backbone_whose_code_changed_is_trained_anew(folder: Path) -> None:
+    study, file = str(folder / "study"), folder / "net.py"
+    assert not fs.train(study, "plain", backbone=f"{file}:net", schedules=FEW).new
+    file.write_text(file.read_text() + "\n# another remark\n")
+    assert fs.train(study, "plain", backbone=f"{file}:net", schedules=FEW).new
+
+
+def test_a_void_class_is_learnt_weighed_and_predicted_as_void(folder: Path) -> None:
+    study = str(folder / "study")
+    told = fs.Schedules(
+        steps=30, batch=4, rate=0.02, crop="24x16", scale="1,1", validate_every=0, class_weights="median-frequency"
+    )
+    made = fs.train(study, "net", backbone=f"{folder / 'net.py'}:net", loss="void-class", schedules=told)
+    fs.predict(study, {"net": made.source}, engine="local")
+    from faultscape.study.settings import read_settings
+
+    assert list(read_settings(Path(study)).models["net"].labels.values()) == ["sky", "road", "tree", "void"]
+    (output,) = fs.prediction.open_model(made.source).predict([np.zeros((24, 32, 3), np.uint8)])
+    assert output.labels.max() <= 3
+
+
+def test_a_head_of_the_same_kind_is_trained_on_and_not_drawn_anew(folder: Path) -> None:
+    study, none = str(folder / "study"), fs.Schedules(steps=1, batch=4, rate=1e-9, crop="24x16", scale="1,1", validate_every=0)
+    first = fs.train(
+        study, "gp", init="plain", head="gp", head_options=fs.HeadOptions(features=16, mean_field=1.0), schedules=FEW
+    )
+    again = fs.train(
+        study, "more", init="gp", head="gp", head_options=fs.HeadOptions(features=16, mean_field=1.0), schedules=none
+    )
+    assert abs(first.found["nll"] - again.found["nll"]) < 1e-3
 
 
 def test_a_line_that_is_refused_leaves_no_folder_behind(folder: Path) -> None:

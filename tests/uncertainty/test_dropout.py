@@ -126,3 +126,42 @@ def test_a_layer_that_does_not_exist_names_the_near_ones(torch) -> None:
         fs.uncertainty.add_dropout(convolutions(torch), ["midle"])
     with pytest.raises(OptionError, match="a dropout rate lies between 0 and 1; got 1"):
         fs.uncertainty.add_dropout(convolutions(torch), ["middle"], rate=1)
+
+
+def test_passes_that_run_in_several_threads_do_not_mix(torch) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    made = fs.uncertainty.add_dropout(convolutions(torch), ["middle"], rate=0.5, samples=4).eval()
+    inputs = [torch.randn(1, 3, 12, 12) for _ in range(8)]
+    alone = [made(x).members for x in inputs]
+
+    def run(x):
+        with torch.inference_mode():
+            return made(x).members
+
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(run, inputs))
+    for one, other in zip(alone, together, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_a_layer_within_another_has_dropout_of_its_own_and_the_head_has_none(torch) -> None:
+    made = fs.uncertainty.add_dropout(convolutions(torch), ["stem", "stem.0"], rate=0.5, samples=2).eval()
+    seen = []
+    for dropout in made._dropouts:
+        dropout.register_forward_hook(lambda module, *_: seen.append(module.layer))
+    made(torch.randn(1, 3, 6, 6))
+    assert set(seen) == {"stem", "stem.0"}
+    with pytest.raises(ModelError, match=r"'net\.head' is the head itself; name a layer below it"):
+        fs.uncertainty.add_dropout(fs.uncertainty.replace_head(convolutions(torch)), ["net.head"])
+
+
+def test_the_covariance_of_a_network_with_dropout_sees_each_image_once_and_whole(torch) -> None:
+    images, precisions = torch.randn(2, 3, 6, 6), []
+    for layers in ([], ["net.middle"]):
+        torch.manual_seed(1)
+        net = fs.uncertainty.replace_head(convolutions(torch), "gp", features=16)
+        made = fs.uncertainty.add_dropout(net, layers, rate=0.5) if layers else net
+        fs.uncertainty.fit_covariance(made, [images])
+        precisions.append(net.head.precision.clone())
+    torch.testing.assert_close(*precisions)

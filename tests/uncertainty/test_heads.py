@@ -317,3 +317,21 @@ def test_variances_and_draws_are_made_in_whole_precision(torch, name: str) -> No
         mixed = head(x)
     assert mixed.dtype == torch.float32
     torch.testing.assert_close(mixed, head(x.float()))
+
+
+def test_a_precision_that_training_left_singular_is_still_taken_into_use(torch) -> None:
+    head = heads_of(torch, "gp", features=128, momentum=0.5)
+    head.train()
+    plane = torch.randn(500, 2) @ torch.randn(2, WIDTH)
+    for _ in range(200):
+        head(plane)
+    assert torch.isfinite(head.eval()(plane)).all()
+    head.precision.fill_(float("nan"))
+    with pytest.raises(ModelError, match="the precision of the Gaussian process is not finite, or not positive"):
+        head.invert_precision()
+
+
+def test_a_head_draws_no_more_members_than_it_has_samples(torch, net) -> None:
+    made = fs.uncertainty.replace_head(net, "heteroscedastic", samples=4).eval()
+    made.head.draws = 8
+    assert made(torch.randn(1, 3, 6, 8)).members.shape[1] == 4

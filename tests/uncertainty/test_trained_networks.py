@@ -95,3 +95,18 @@ def test_a_backbone_of_ones_own_that_is_no_module_is_refused(tmp_path: Path) -> 
     (tmp_path / "backbone.py").write_text("def net():\n    raise ValueError('no weights')\n")
     with refused(ModelError, "backbone.py:net: it failed: ValueError: no weights"):
         build(described(), tmp_path)
+
+
+@pytest.mark.parametrize("spelling", ["{0}/", "{0}//", "{0}/."])
+def test_no_spelling_of_a_folder_names_the_code_in_it(tmp_path: Path, spelling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from faultscape.prediction.sources import network_folder
+
+    made(tmp_path / "m")
+    monkeypatch.chdir(tmp_path)
+    for folder in (spelling.format("m"), spelling.format("./m")):
+        with refused(ModelError, "its backbone is code, which runs as you; if you trust it, name it as .*backbone.py:net"):
+            fs.prediction.open_model(folder)
+        assert network_folder.kept_as(folder) == str(tmp_path / "m")
+    assert network_folder.kept_as("./m/backbone.py:net") == f"{tmp_path / 'm'}/backbone.py:net"
+    with refused(ModelError, "its backbone is net.py:net; name it as m/backbone.py:net"):
+        fs.prediction.open_model("m/backbone.py:other")

@@ -72,8 +72,27 @@ def test_a_checkpoint_that_is_cut_short_counts_for_nothing_and_the_one_before_it
         next(killed)
     killed.close()
     held = checkpoints.found(tmp_path)
-    assert [path.name for path in held] == ["step-00000003.safetensors", "step-00000004.safetensors"]
+    assert [path.name for path in held] == ["step-00000003-key.safetensors", "step-00000004-key.safetensors"]
     held[-1].write_bytes(held[-1].read_bytes()[:100])
+    assert next(steps_of(torch, tmp_path)).step == 4
+
+
+def test_checkpoints_that_another_line_left_behind_push_none_of_this_one_out(torch, tmp_path: Path) -> None:
+    from faultscape.uncertainty.training import checkpoints
+    from faultscape.uncertainty.training.loop import Machine, Task, train
+
+    long = train(network(torch), replace(PLAN, steps=20), Task(10, read), tmp_path, "other", Machine(every=0.0))
+    for _ in range(10):
+        next(long)
+    long.close()
+    killed = steps_of(torch, tmp_path)
+    for _ in range(3):
+        next(killed)
+    killed.close()
+    assert [path.name for path in checkpoints.found(tmp_path)] == [
+        "step-00000002-key.safetensors",
+        "step-00000003-key.safetensors",
+    ]
     assert next(steps_of(torch, tmp_path)).step == 4
 
 
@@ -85,7 +104,7 @@ def test_a_checkpoint_of_another_network_is_refused_and_one_of_another_key_is_no
     killed.close()
     with refused(
         ModelError,
-        "step-00000002.safetensors: is of another network: 4 tensors are missing, such as net.3.head.kernel; remove .* to begin anew",
+        "step-00000002-key.safetensors: is of another network: 4 tensors are missing, such as net.3.head.kernel; remove .* to begin anew",
     ):
         next(steps_of(torch, tmp_path, network(torch, "gp", features=8)))
     first = next(train(network(torch), PLAN, Task(10, read), tmp_path, "other", Machine()))
@@ -163,7 +182,7 @@ def test_fast_weights_learn_twice_as_fast_and_what_has_one_axis_does_not_decay(t
         factors |= {id(p): (group["factor"], group["weight_decay"]) for p in group["params"]}
     assert factors[id(net.head.alpha)] == factors[id(net.head.gamma)] == (2.0, 0.0)
     assert factors[id(net.head.weight)] == (1.0, 0.01)
-    assert factors[id(net.net[1].weight)] == (1.0, 0.0)
+    assert factors[id(net.net[1].weight)] == factors[id(net.head.bias)] == (1.0, 0.0)
     assert len(factors) == len(list(net.parameters()))
 
 

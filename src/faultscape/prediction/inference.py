@@ -147,6 +147,9 @@ class Inference:
         """Return an answer whose scores are divided by the temperature."""
         if self._temperature is None or isinstance(answer, str):
             return answer
+        layers = [layer for layer in (answer.scores, *answer.members) if layer is not None]
+        if any(len(self._temperature) not in (1, len(layer)) for layer in layers):
+            return f"{self.name}: has a temperature for {len(self._temperature)} classes, and {len(layers[0])} channels: fit it again"
         scores = None if answer.scores is None else answer.scores / self._temperature
         return replace(answer, scores=scores, members=tuple(scores_ / self._temperature for scores_ in answer.members))
 

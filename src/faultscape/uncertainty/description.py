@@ -27,7 +27,7 @@ from faultscape.uncertainty.dropout import RATE, SAMPLES, add_dropout
 from faultscape.uncertainty.networks import transformers_networks
 from faultscape.uncertainty.networks.catalogue import PLAIN, backbone_named
 from faultscape.uncertainty.networks.segmenter import Segmenter
-from faultscape.uncertainty.replace import replace_head
+from faultscape.uncertainty.replace import DoubtNetwork, replace_head
 
 Network = nn.Module
 NETWORK, WEIGHTS, OWN_FILE = "network.json", "weights.safetensors", "backbone.py"
@@ -82,19 +82,24 @@ class Description:
 _READ = pydantic.TypeAdapter(Description)
 
 
-def build(description: Description, folder: Path | None = None, start: nn.Module | None = None) -> nn.Module:
-    """Return the network that a description says, in use (``eval``); ``start`` is a backbone that is there already, ``folder`` where a person's own file lies.
+def build(
+    description: Description, folder: Path | None = None, start: nn.Module | None = None, *, keep_head: bool = False
+) -> nn.Module:
+    """Return the network that a description says, in use (``eval``); ``start`` is a backbone that is there already, whose head it may keep, ``folder`` where a person's own file lies.
 
     Errors: ModelError for a backbone that cannot be built, a layer that there is not; OptionError for options that there are not.
     """
     with seeded(description.seed):
         net = start if start is not None else _backbone(description, folder)
+        _set_dropout(net, description.dropout)
         if description.member_blocks:
             _use_members(net, description)
         told = dict(description.head_options)
-        made: nn.Module = replace_head(
-            net, description.head, description.channels, layer=description.layer, seed=description.seed, **told
-        )
+        if keep_head and isinstance(net, DoubtNetwork):
+            made: nn.Module = net
+        else:
+            told_head = (description.head, description.channels)
+            made = replace_head(net, *told_head, layer=description.layer, seed=description.seed, **told)
         if description.dropout_at:
             layers = [f"net.{layer}" for layer in description.dropout_at]
             made = add_dropout(made, layers, description.dropout_rate, description.dropout_samples, description.seed)
@@ -215,11 +220,22 @@ def of_file(name: str) -> nn.Module:
     return made
 
 
+def _set_dropout(net: nn.Module, rate: float) -> None:
+    """Give dropout layers a rate: of a Segmenter all, of another network those that leave something out."""
+    inner = net.net if isinstance(net, DoubtNetwork) else net
+    for module in inner.modules():
+        if isinstance(module, nn.Dropout) and (module.p > 0 or isinstance(inner, Segmenter)):
+            module.p = rate
+
+
 def _use_members(net: nn.Module, description: Description) -> None:
-    if not isinstance(net, Segmenter) or description.head != "batch-ensemble":
+    inner = net.net if isinstance(net, DoubtNetwork) else net
+    if not isinstance(inner, Segmenter) or description.head != "batch-ensemble":
         raise ModelError("fast weights in encoder blocks are for a Segmenter with the head batch-ensemble")
     told = {"members": 3, "fast_start": "normal", "spread": 0.5, **description.head_options}
-    net.use_members(description.member_blocks, int(told["members"]), told["fast_start"], float(told["spread"]), description.seed)
+    inner.use_members(
+        description.member_blocks, int(told["members"]), told["fast_start"], float(told["spread"]), description.seed
+    )
 
 
 def differing(mine: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
@@ -19,9 +20,10 @@ from torch import Tensor, nn
 
 from faultscape.errors import ModelError, OptionError, closest
 from faultscape.uncertainty.heads.channels import Doubt
-from faultscape.uncertainty.replace import output_tensor
+from faultscape.uncertainty.replace import DoubtNetwork, output_tensor
 
 SAMPLES, RATE = 8, 0.1
+_ONE_AT_A_TIME = threading.Lock()  # a pass says to modules which member they are, and what they give again
 
 
 class SeededDropout(nn.Module):
@@ -31,17 +33,27 @@ class SeededDropout(nn.Module):
         super().__init__()
         self.rate, self.seed, self.layer = rate, seed, layer
         self.member = 0
+        self._kept: dict[tuple[object, ...], Tensor] = {}
 
     def forward(self, values: Tensor) -> Tensor:
         """Return the values (N, ...), a share of them 0 and the rest larger by as much."""
         if self.training:
             return nn.functional.dropout(values, self.rate)
-        return values * self._mask(tuple(values.shape[1:])).to(values.device, values.dtype)
+        return values * self._mask(tuple(values.shape[1:]), values.device) / (1 - self.rate)
 
-    def _mask(self, shape: tuple[int, ...]) -> Tensor:
+    def _mask(self, shape: tuple[int, ...], device: torch.device) -> Tensor:
+        """Return which values stay; drawn once for each member and shape."""
+        about = (self.member, self.rate, shape, device)
+        if about not in self._kept:
+            if any(known[2:] != about[2:] for known in self._kept):  # images of another size
+                self._kept = {}
+            self._kept[about] = self._drawn(shape).to(device)
+        return self._kept[about]
+
+    def _drawn(self, shape: tuple[int, ...]) -> Tensor:
         key = hashlib.sha256(f"{self.seed}/{self.layer}/{self.member}".encode()).digest()
         generator = torch.Generator().manual_seed(int.from_bytes(key[:7], "little"))
-        return (torch.rand(shape, generator=generator) >= self.rate).float() / (1 - self.rate)
+        return torch.rand(shape, generator=generator) >= self.rate
 
 
 class WithDropout(nn.Module):
@@ -72,7 +84,7 @@ class DropoutNetwork(nn.Module):
         if self.training:
             return _as_doubt(self.net(*inputs, **named))
         said: list[Doubt] = []
-        with Prefix(self.net, self._dropouts) as prefix:
+        with _ONE_AT_A_TIME, Prefix(self.net, self._dropouts) as prefix:
             for member in range(self.samples):
                 for dropout in self._dropouts:
                     dropout.member = member
@@ -175,13 +187,16 @@ def add_dropout(
         raise OptionError("MC dropout has one layer or more, and one member or more")
     known, dropouts = dict(net.named_modules()), []
     for layer in layers:
+        if isinstance(net, DoubtNetwork) and layer == f"net.{net.layer}":
+            raise ModelError(f"{layer!r} is the head itself; name a layer below it")
         if not layer or layer not in known:
             some = ", ".join([key for key in known if key][-8:]) or "none with a name"
             raise ModelError(
                 f"{type(net).__name__}: has no layer {layer!r}.{closest(layer, [*known])} Its last layers are {some}"
             )
         dropouts.append(SeededDropout(rate, seed, layer))
-    for layer, dropout in zip(layers, dropouts, strict=True):
+    deepest_first = sorted(zip(layers, dropouts, strict=True), key=lambda pair: -pair[0].count("."))
+    for layer, dropout in deepest_first:
         net.set_submodule(layer, WithDropout(known[layer], dropout))
     return DropoutNetwork(net, dropouts, samples)
 

@@ -73,6 +73,8 @@ def _size(about: descriptions.Description) -> tuple[int, int]:
     """Return the (width, height) that a network is exported with: its window, else no square, since some networks do a square in another way."""
     if about.window:
         return about.window, about.window
+    if about.size is not None and about.dropout_at:  # masks are of one size
+        return tuple(-(-side // about.multiple) * about.multiple for side in about.size)  # type: ignore[return-value]
     wide, tall = (max(1, round(side / about.multiple)) * about.multiple for side in (about.image, 0.75 * about.image))
     return (wide, tall) if wide != tall else (wide + about.multiple, tall)
 

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from faultscape.errors import ModelError
+from faultscape.uncertainty.dropout import DropoutNetwork, plain_passes
 from faultscape.uncertainty.heads.gaussian_process import GaussianProcessHead
 from faultscape.uncertainty.training.validation import Images, validate
 
@@ -41,14 +42,16 @@ def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
     if not heads:
         raise ModelError(f"{type(net).__name__}: has no Gaussian process, whose covariance could be fitted")
     net.eval()
+    inner = net.net if isinstance(net, DropoutNetwork) else net  # whose members would each add their own
     for head in heads:
         head.reset_precision()
         head.gathering = True
     seen = 0
     try:
-        for batch in batches:
-            seen += 1
-            net(**batch) if isinstance(batch, dict) else net(batch)
+        with plain_passes(inner):
+            for batch in batches:
+                seen += 1
+                inner(**batch) if isinstance(batch, dict) else inner(batch)
     finally:
         for head in heads:
             head.gathering = False

@@ -16,6 +16,8 @@ def train(
     backbone: str | None = None,
     head: HeadName = "linear",
     dropout_at: list[str] | None = None,
+    dropout_rate: float = 0.1,
+    dropout_samples: int = 8,
     loss: LossName = "ce",
     preset: TrainingPresetName | None = None,
     init: str | None = None,
@@ -46,6 +48,10 @@ def train(
         Its last layer.
     dropout_at
         A layer behind which values are left out at random, in use too, so that the network has members (MC dropout); or several with commas between them. Repeat it for more.
+    dropout_rate
+        Share of values that MC dropout leaves out.
+    dropout_samples
+        Members that MC dropout makes of a network in use.
     loss
         ce; void-class: void pixels are a class of their own; entropy: even probabilities on void pixels.
     preset
@@ -77,6 +83,6 @@ def train(
     if any(not layer for layer in layers):
         raise OptionError("--dropout-at is a layer, or several with commas between them; one of them is empty")
     options = TrainOptions(
-        needed_text(study, "study"), name, backbone, head, layers, loss, preset, init, from_scratch, sweep, seed, export, data, schedules, head_options, machine
+        needed_text(study, "study"), name, backbone, head, layers, dropout_rate, dropout_samples, loss, preset, init, from_scratch, sweep, seed, export, data, schedules, head_options, machine
     )  # fmt: skip
     return train_networks(options)

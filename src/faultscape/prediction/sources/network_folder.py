@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from faultscape.errors import ModelError
 from faultscape.prediction.sources.torch_network import TorchNetwork, need_torch, of_module
 from faultscape.prediction.stamps import digest_of_files
 from faultscape.study.settings import ModelOptions
@@ -16,14 +17,23 @@ OWN = "backbone.py"
 PARTS = ("network.json", "weights.safetensors", OWN)
 
 
+def parted(source: str) -> tuple[Path, str]:
+    """Return the folder of a SOURCE, and the function of its backbone's code that it names, '' where it names none.
+
+    >>> parted("net/backbone.py:build")[1], parted("./net/")[1]
+    ('build', '')
+    """
+    file, colon, function = source.rpartition(":")
+    return (Path(file).parent, function) if colon and Path(file).name == OWN else (Path(source), "")
+
+
 def folder_of(source: str) -> Path:
     """Return the folder of a SOURCE, whether or not the code of its backbone is named.
 
     >>> folder_of("study/models/net/backbone.py:net") == folder_of("study/models/net")
     True
     """
-    file, _, _ = source.rpartition(":")
-    return Path(file).parent if Path(file).name == OWN else Path(source)
+    return parted(source)[0]
 
 
 def recognised(source: str, task: str) -> bool:
@@ -48,8 +58,8 @@ def there(source: str) -> bool:
 
 def kept_as(source: str) -> str:
     """Return a SOURCE with its folder's whole path."""
-    folder = folder_of(source)
-    return os.path.abspath(folder) + source.removeprefix(str(folder)) if source != str(folder) else os.path.abspath(source)
+    folder, function = parted(source)
+    return os.path.abspath(folder) + (f"/{OWN}:{function}" if function else "")
 
 
 def digest(source: str, options: ModelOptions) -> str:
@@ -64,11 +74,17 @@ def open_trained(source: str, options: ModelOptions, device: str = "cpu") -> Tor
     need_torch(source)
     from faultscape.uncertainty import description
 
-    folder = folder_of(source)
-    named = source != str(folder)
-    _, net = description.load(folder, own_code=named)
+    folder, function = parted(source)
+    held = description.read_description(folder)
+    if function and function != held.own_function:
+        raise ModelError(
+            f"{source}: its backbone is {held.backbone}; name it as {folder / OWN}:{held.own_function}"
+            if held.own_function
+            else f"{source}: its backbone is {held.backbone}, and no code; name the folder alone"
+        )
+    _, net = description.load(folder, own_code=bool(function))
     network = of_module(net, source, options, device)
     network.weights = ""  # they are files of its source
-    if named:
+    if function:
         network.notes = (f"note: runs the code of {folder / OWN}, which is yours to trust",)
     return network

@@ -99,7 +99,7 @@ NETWORKS = Artefact(
     verb="train",
     inputs=("corpus", "sets"),
     options=(
-        "backbone", "head", "dropout_at", "loss", "preset", "init", "from_scratch", "seed", "set_", "validation", "truth", "withhold",
+        "backbone", "head", "dropout_at", "dropout_rate", "dropout_samples", "loss", "preset", "init", "from_scratch", "seed", "set_", "validation", "truth", "withhold",
         "epochs", "steps", "batch", "rate", "schedule", "warm_up", "optimiser", "weight_decay", "gradient_norm", "size", "crop", "scale", "class_weights", "dropout", "validate_every",
         "members", "fast_start", "spread", "features", "ridge", "mean_field", "momentum", "scaled", "factors", "samples", "temperature", "shared_noise", "precision",
     ),

@@ -49,7 +49,8 @@ def fit_model(options: FitOptions) -> Fitted:
                 "there is nothing to fit to: no image of role validation has labels; collect some with --role validation, or name a labelled set with --validation"
             )
         inference, digest = _opened(model, settings, options.device or "")
-        logits, labels, images = _pixels(inference, model, settings, rows, options)
+        with devices.fixed_threads(int(model.options.get("threads", 1))):
+            logits, labels, images = _pixels(inference, model, settings, rows, options)
         found = fit_temperature(logits, labels, per_class=options.per_class)
         before, after = ece_of(logits, labels, 1.0), ece_of(logits, labels, np.array(found.values))
         told = cast("ModelOptions", {**model.options, "temperature": [float(f"{value:.6g}") for value in found.values]})

@@ -17,6 +17,7 @@ from faultscape.stages.train.options import TrainingData
 from faultscape.stages.withheld import Withheld
 from faultscape.study.parts import key_of
 from faultscape.study.settings import Settings
+from faultscape.uncertainty.training.labels import OUTSIDE
 
 
 class Examples:
@@ -32,6 +33,11 @@ class Examples:
     def ids(self) -> set[str]:
         """The ids of the images."""
         return {image.id for image, _ in self._images.rows}
+
+    @property
+    def parents(self) -> set[str]:
+        """The ids of the images that these were made of, themselves where they were collected."""
+        return {image.parent or image.id for image, _ in self._images.rows}
 
     @property
     def sets(self) -> set[str]:
@@ -72,7 +78,7 @@ def find_examples(root: Path, settings: Settings, data: TrainingData, withheld: 
         )
     if data.validation and not len(validation):
         raise StudyError(f"no image of {data.validation} has labels; leave --validation out, or bring its labels in")
-    if both := train.ids & validation.ids:
+    if both := (train.ids & validation.ids) | (train.parents & validation.parents):
         raise OptionError(
             f"{counted(len(both), 'image')} would be learnt from and watched, such as {min(both)}; name different sets"
         )
@@ -84,14 +90,16 @@ def find_examples(root: Path, settings: Settings, data: TrainingData, withheld: 
     return train, validation
 
 
-def class_weights(examples: Examples, classes: int) -> tuple[float, ...]:
-    """Return the weight of each class by median-frequency balancing: the median share of pixels over the class's own, in the images that have it (Eigen and Fergus 2015); 0 of a class that none has."""
-    pixels, of_images = np.zeros(classes), np.zeros(classes)
+def class_weights(examples: Examples, classes: int, *, void: bool = False) -> tuple[float, ...]:
+    """Return the weight of each class by median-frequency balancing: the median share of pixels over the class's own, in the images that have it (Eigen and Fergus 2015); 0 of a class that none has. With ``void`` void pixels are one class more."""
+    channels = classes + void
+    pixels, of_images = np.zeros(channels), np.zeros(channels)
     for number in range(len(examples)):
         labels = examples.labels(number)
-        counts = np.bincount(labels[labels >= 0].ravel(), minlength=classes)[:classes]
+        labels = np.where(labels == OUTSIDE, classes, labels) if void else labels
+        counts = np.bincount(labels[labels >= 0].ravel(), minlength=channels)[:channels]
         pixels += counts
         of_images += (counts > 0) * (labels >= 0).sum()
-    shares = np.divide(pixels, of_images, out=np.zeros(classes), where=of_images > 0)
+    shares = np.divide(pixels, of_images, out=np.zeros(channels), where=of_images > 0)
     middle = float(np.median(shares[shares > 0]))
     return tuple(float(f"{middle / share:.6g}") if share else 0.0 for share in shares)

@@ -10,9 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from faultscape import plug
 from faultscape.errors import ModelError, OptionError, closest
 from faultscape.plug import is_own
 from faultscape.prediction.sources import hub
+from faultscape.prediction.stamps import digest_of_place
 from faultscape.stages.train.options import Schedules, TrainOptions, scale_of, size_of
 from faultscape.stages.withheld import Withheld
 from faultscape.study.folder import check_name
@@ -31,13 +33,15 @@ HUB_MULTIPLE = 32  # what both sides of the input of a network of the hub are ra
 
 @dataclass(frozen=True)
 class Wanted:
-    """The network to train, the plan, and what it starts from: a network that is there, or nothing. ``file`` is a person's own, to be copied beside it; ``notes`` are to be said."""
+    """The network to train, the plan, and what it starts from: a network that is there, or nothing. ``file`` is a person's own, to be copied beside it; ``notes`` are to be said; its head may be kept; ``origin`` is a digest of the code or the weights that it starts from."""
 
     description: Description
     plan: TrainingPlan
     start: Network | None = None
     file: Path | None = None
     notes: tuple[str, ...] = ()
+    keep_head: bool = False
+    origin: str = ""
 
 
 def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> Wanted:
@@ -52,10 +56,14 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
     with descriptions.seeded(options.seed):
         description, start, file = _backbone(root, options, withheld, plan)
     plain = preset is not None and preset.plain_input
-    blocks = (
-        preset.member_blocks
-        if preset and options.head == "batch-ensemble" and options.backbone and "segmenter" in options.backbone
-        else 0
+    segments = isinstance(start.net if isinstance(start, DoubtNetwork) else start, Segmenter) or description.backbone.startswith(
+        "segmenter-"
+    )
+    blocks = preset.member_blocks if preset and options.head == "batch-ensemble" and segments else 0
+    keeps = (
+        bool(options.init)
+        and (description.head, dict(description.head_options)) == (options.head, told)
+        and options.loss != "void-class"
     )
     description = replace(
         description,
@@ -63,6 +71,8 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
         head_options=told,
         void_class=options.loss == "void-class",
         dropout_at=options.dropout_at,
+        dropout_rate=options.dropout_rate,
+        dropout_samples=options.dropout_samples,
         size=plan.size if not (preset and preset.window) else None,
         member_blocks=blocks,
         window=preset.window if preset else 0,
@@ -70,8 +80,26 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
         mean=PLAIN[0] if plain else description.mean,
         std=PLAIN[1] if plain else description.std,
     )
-    notes = (f"note: --preset {options.preset}: {preset.notes}",) if preset and told.get("scaled") is False else ()
-    return Wanted(description, plan, start, file, notes)
+    notes = []
+    if preset and told.get("scaled") is False:
+        notes.append(f"note: --preset {options.preset}: {preset.notes}")
+    if preset and preset.member_blocks and options.head == "batch-ensemble" and not blocks:
+        notes.append(
+            f"note: {description.backbone} is no Segmenter, so that --preset {options.preset} has fast weights in its head alone"
+        )
+    return Wanted(description, plan, start, file, tuple(notes), keeps, _origin(options))
+
+
+def _origin(options: TrainOptions) -> str:
+    """Return a digest of the code or of the weights that a network starts from, '' of one that is drawn anew or starts from another of the study."""
+    backbone = options.backbone or ""
+    if options.init or not backbone:
+        return ""
+    if backbone.startswith("hf:"):
+        return hub.revision_of(backbone)
+    if Path(backbone, "config.json").is_file():
+        return digest_of_place(backbone, {})
+    return plug.digest(backbone)
 
 
 def folder_of(root: Path, name: str) -> Path:
@@ -138,7 +166,9 @@ def _backbone(
         mean, std = _input_of(folder)
         multiple = start.patch if isinstance(start, Segmenter) else HUB_MULTIPLE
         called = options.backbone if options.backbone.startswith("hf:") else Path(options.backbone).name
-        about = Description(called, names, mean=mean, std=std, multiple=multiple, config=_plain(config), seed=options.seed)
+        about = Description(
+            called, names, dropout=dropout, mean=mean, std=std, multiple=multiple, config=_plain(config), seed=options.seed
+        )
         return about, start, None
     if is_own(options.backbone):
         file, _, function = options.backbone.rpartition(":")
@@ -146,7 +176,9 @@ def _backbone(
         mean, std = (tuple(getattr(start, key, None) or plain) for key, plain in zip(("mean", "std"), PLAIN, strict=True))
         multiple = int(getattr(start, "multiple", 1))
         return (
-            Description(f"{Path(file).name}:{function}", names, mean=mean, std=std, multiple=multiple, seed=options.seed),
+            Description(
+                f"{Path(file).name}:{function}", names, dropout=dropout, mean=mean, std=std, multiple=multiple, seed=options.seed
+            ),
             start,
             Path(file),
         )

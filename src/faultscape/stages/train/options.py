@@ -185,6 +185,8 @@ class TrainOptions:
     backbone: str | None = None
     head: HeadName = "linear"
     dropout_at: tuple[str, ...] = ()
+    dropout_rate: float = 0.1
+    dropout_samples: int = 8
     loss: LossName = "ce"
     preset: TrainingPresetName | None = None
     init: str | None = None
@@ -203,6 +205,10 @@ class TrainOptions:
             raise OptionError(f"--seed is a whole number, 0 or more; got {self.seed}")
         if self.loss not in get_args(LossName):
             raise OptionError(f"--loss {self.loss!r} is not known; use {', '.join(get_args(LossName))}")
+        if not 0 < self.dropout_rate < 1 or self.dropout_samples < 1:
+            raise OptionError(
+                f"--dropout-rate lies between 0 and 1 and --dropout-samples is 1 or more; got {self.dropout_rate:g} and {self.dropout_samples}"
+            )
         if self.init and self.from_scratch:
             raise OptionError("--init starts from another network, and --from-scratch from none; give one of them")
         if self.machine.precision not in (None, "no", "fp16", "bf16"):

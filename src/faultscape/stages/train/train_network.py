@@ -94,7 +94,7 @@ def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
                 f"{options.name}: was trained with other options, or on other labels; it is trained anew, and stays as it is until that is done"
             )
         begun = time.monotonic()
-        copied = instead_of and _copy(root, instead_of, folder, wanted)
+        copied = _copy(root, instead_of, wanted, watch_on, device) if instead_of else None
         about = copied or _train(folder, wanted, train_on, watch_on, options, device, provenance)
         _finish(folder, wanted, about, provenance)
         with changing(root):
@@ -108,7 +108,7 @@ def _key(root: Path, options: TrainOptions, wanted: Wanted, train_on: Examples, 
     start = (_held(root / MODELS / options.init) or {}).get("provenance", {}).get("key", "") if options.init else ""
     watched = watch_on.key() if len(watch_on) else ""
     about = (options.loss, options.machine.precision)
-    return key_of(METHOD_NUMBER, described, vars(wanted.plan), about, train_on.key(), watched, start)
+    return key_of(METHOD_NUMBER, described, vars(wanted.plan), about, train_on.key(), watched, start, wanted.origin)
 
 
 def _provenance(
@@ -136,14 +136,12 @@ def _train(
     provenance: JsonObject,
 ) -> tuple[descriptions.Network, dict[str, Any], float | None]:
     """Return the trained network, what was found of it, and the mean-field factor where it was tuned."""
-    net = descriptions.build(wanted.description, folder, wanted.start).to(device)
+    net = descriptions.build(wanted.description, folder, wanted.start, keep_head=wanted.keep_head).to(device)
     if options.machine.checkpoint_activations:
         checkpoint_activations(net)
     put(folder / BEGUN, (json.dumps(provenance["arguments"]) + "\n").encode())
-    if wanted.file is not None and wanted.file.resolve() != (folder / descriptions.OWN_FILE).resolve():
-        shutil.copyfile(wanted.file, folder / descriptions.OWN_FILE)
     about, plan = wanted.description, wanted.plan
-    weights = class_weights(train_on, about.channels) if plan.class_weights != "none" else ()
+    weights = class_weights(train_on, len(about.classes), void=about.void_class) if plan.class_weights != "none" else ()
     task = Task(len(train_on), train_on.read, options.loss, weights, about.mean, about.std)
     shown, watched = (
         Images(len(rows), rows.read, plan.size, about.multiple, about.mean, about.std) for rows in (train_on, watch_on)
@@ -157,7 +155,7 @@ def _train(
         plan.all_steps(len(train_on)),
         look is not None,
     )
-    if processes_of(net):
+    if any(not head.momentum for head in processes_of(net)):
         print(f"{options.name}: sums the covariance over {len(train_on)} images")
         fit_covariance(net, (image for image, _ in shown.tensors(device)))
     tuned = None
@@ -208,19 +206,19 @@ def _steps(folder: Path, steps: Iterator[Any], total: int, watched: bool) -> cur
 
 
 def _copy(
-    root: Path, name: str, folder: Path, wanted: Wanted
+    root: Path, name: str, wanted: Wanted, watch_on: Examples, device: str
 ) -> tuple[descriptions.Network, dict[str, Any], float | None] | None:
-    """Return a network of the study that is told something else, and what was found of it; None where it is not there."""
+    """Return a network of the study that is told something else, and what is found of it then; None where it is not there."""
     other = folder_of(root, name)
     held = _held(other)
     if not held:
         return None
-    folder.mkdir(parents=True, exist_ok=True)
-    if (other / descriptions.OWN_FILE).is_file():
-        shutil.copyfile(other / descriptions.OWN_FILE, folder / descriptions.OWN_FILE)
-    net = descriptions.build(wanted.description, folder)
+    about = wanted.description
+    net = descriptions.build(about, other).to(device)
     descriptions.load_weights(net, other / descriptions.WEIGHTS)
-    return net, dict(held["training"]), None
+    watched = Images(len(watch_on), watch_on.read, wanted.plan.size, about.multiple, about.mean, about.std)
+    found = validate(net, watched, device) if len(watch_on) else {}
+    return net, {**held["training"], "found": found}, None
 
 
 def _finish(
@@ -228,6 +226,9 @@ def _finish(
 ) -> None:
     """Write the network, with the mean-field factor that was tuned, and remove its checkpoints."""
     net, about, tuned = made
+    folder.mkdir(parents=True, exist_ok=True)
+    if wanted.file is not None and wanted.file.resolve() != (folder / descriptions.OWN_FILE).resolve():
+        shutil.copyfile(wanted.file, folder / descriptions.OWN_FILE)
     told = {**wanted.description.head_options, **({"mean_field": tuned} if tuned is not None else {})}
     described = replace(wanted.description, head_options=told)
     descriptions.save(

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from faultscape.choices import FastStart
+from faultscape.errors import ModelError
 from faultscape.uncertainty.heads.batch_ensemble import SPREAD, fast_weights
 from faultscape.uncertainty.heads.channels import Channels, Head, Start, whole_precision
 from faultscape.uncertainty.heads.linear import linear_parameters
@@ -154,8 +155,8 @@ class GaussianProcessHead(Head):
         for member in range(max(1, self.members)):
             total = torch.zeros_like(self.precision[member])
             for block in features.split(_ROWS):
-                phi = self.random_features(block, member).float()
-                total += (phi.T @ phi).double()
+                phi = self.random_features(block, member).double()
+                total += phi.T @ phi
             if self.momentum and not self.gathering:
                 self.precision[member].mul_(self.momentum).add_(total, alpha=(1 - self.momentum) / images)
             else:
@@ -170,6 +171,17 @@ class GaussianProcessHead(Head):
     @torch.no_grad()
     def invert_precision(self) -> None:
         """Take the precision into use: root^T root = P^-1, by Cholesky in float64."""
-        lower = torch.linalg.cholesky(self.precision)
+        lower = _cholesky(self.precision)
         unit = torch.eye(lower.shape[-1], dtype=lower.dtype, device=lower.device).expand_as(lower)
         self.root.copy_(torch.linalg.solve_triangular(lower, unit, upper=False))
+
+
+def _cholesky(precision: Tensor) -> Tensor:
+    """Return the Cholesky factor of precisions (E, F, F); where a momentum let the ridge fade, so that one is singular, with a little of its mean diagonal added. ModelError where that does not do."""
+    unit = torch.eye(precision.shape[-1], dtype=precision.dtype, device=precision.device)
+    size = precision.diagonal(dim1=-2, dim2=-1).mean(-1)[:, None, None]
+    for share in (0.0, 1e-10, 1e-8, 1e-6):
+        lower, failed = torch.linalg.cholesky_ex(precision + share * size * unit)
+        if not failed.any():
+            return lower
+    raise ModelError("the precision of the Gaussian process is not finite, or not positive; train it without --momentum")

@@ -78,7 +78,7 @@ class HeteroscedasticHead(Head):
     @property
     def channels(self) -> Channels:
         """The logarithm of the mean probability, and in use the members that were asked for."""
-        return Channels(self.classes, members=0 if self.training else self.draws)
+        return Channels(self.classes, members=0 if self.training else min(self.draws, len(self.of_factors)))
 
     def start(self) -> Start:
         """Return the weight and the bias of the location."""

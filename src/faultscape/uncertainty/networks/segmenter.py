@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from faultscape.choices import FastStart
 from faultscape.errors import OptionError
 from faultscape.uncertainty.heads.batch_ensemble import BatchEnsembleLinear
+from faultscape.uncertainty.heads.linear import linear_parameters
 
 PATCH = 16
 SIZES = {"T": (192, 12, 3), "S": (384, 12, 6), "B": (768, 12, 12), "L": (1024, 24, 16)}  # width, blocks, heads
@@ -28,6 +29,7 @@ class Segmenter(nn.Module):
         self.vit = vit
         self.patch = int(vit.config.patch_size)
         self.head = nn.Linear(vit.config.hidden_size, classes)
+        self.head.weight, self.head.bias = linear_parameters(vit.config.hidden_size, classes, None, 0)
         self.members = 1
 
     def forward(self, pixel_values: Tensor) -> Tensor:
@@ -51,7 +53,9 @@ class Segmenter(nn.Module):
                 (name, m) for name, m in block.named_modules() if isinstance(m, nn.Linear) and m.in_features != m.out_features
             ]
             for place, (name, layer) in enumerate(wide):
-                block.set_submodule(name, BatchEnsembleLinear(layer, members, fast_start, spread, seed + 2 * number + place))
+                block.set_submodule(
+                    name, BatchEnsembleLinear(layer, members, fast_start, spread, seed + 1000 + 2 * number + place)
+                )
 
 
 def segmenter(size: str, classes: int, dropout: float, image: int = 768) -> Segmenter:

@@ -1,7 +1,7 @@
 """Checkpoints: all that training needs to go on as if it had never stopped, as tensors in one file.
 
-Conventions: a checkpoint is ``step-N.safetensors``: weights under ``model/``, the optimiser's tensors under ``optimiser/NAME/PARAMETER``, and words (the step, the key of what is trained, the scale of
-mixed precision) in its metadata. Chance is no part of it, since it follows from the seed and the step. The last two are kept; one is put only where all weights are finite.
+Conventions: a checkpoint is ``step-N-KEY.safetensors``, KEY the first digits of that of what is trained: weights under ``model/``, the optimiser's tensors under ``optimiser/NAME/PARAMETER``, and words (the step, the key, what mixed precision knows)
+in its metadata. Chance is no part of it, since it follows from the seed and the step. The last two are kept; one is put only where all weights are finite.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from faultscape.errors import ModelError
 from faultscape.study.folder import put
 from faultscape.uncertainty.description import differing
 
-_NAME = re.compile(r"step-(\d+)\.safetensors")
+_NAME = re.compile(r"step-(\d+)-(\w+)\.safetensors")
 KEPT = 2
 
 
@@ -27,19 +27,24 @@ def write(folder: Path, step: int, key: str, net: nn.Module, optimiser: torch.op
     from safetensors.torch import save
 
     tensors = {f"model/{name}": value.detach().cpu().contiguous() for name, value in net.state_dict().items()}
+    if not all(torch.isfinite(value).all() for value in tensors.values() if value.is_floating_point()):
+        return
     for number, held in optimiser.state_dict()["state"].items():
         for name, value in held.items():
             tensors[f"optimiser/{number}/{name}"] = torch.as_tensor(value).detach().cpu().contiguous()
     folder.mkdir(parents=True, exist_ok=True)
-    put(folder / f"step-{step:08d}.safetensors", save(tensors, {"about": json.dumps({"step": step, "key": key, **more})}))
-    for path in found(folder)[:-KEPT]:
+    put(
+        folder / f"step-{step:08d}-{_short(key)}.safetensors",
+        save(tensors, {"about": json.dumps({"step": step, "key": key, **more})}),
+    )
+    for path in set(found(folder)) - set(found(folder, key)[-KEPT:]):  # those of another key were left behind
         path.unlink()
 
 
-def found(folder: Path) -> list[Path]:
-    """Return the checkpoints of a folder, the earliest first."""
-    held = [path for path in folder.iterdir() if _NAME.fullmatch(path.name)] if folder.is_dir() else []
-    return sorted(held, key=lambda path: path.name)
+def found(folder: Path, key: str = "") -> list[Path]:
+    """Return the checkpoints of a folder, of one key or of all, the earliest first."""
+    held = [(path, _NAME.fullmatch(path.name)) for path in folder.iterdir()] if folder.is_dir() else []
+    return sorted((path for path, name in held if name and (not key or name[2] == _short(key))), key=lambda path: path.name)
 
 
 def read(folder: Path, key: str, net: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Any]:
@@ -49,7 +54,7 @@ def read(folder: Path, key: str, net: nn.Module, optimiser: torch.optim.Optimize
     """
     from safetensors import SafetensorError, safe_open
 
-    for path in reversed(found(folder)):
+    for path in reversed(found(folder, key)):
         try:
             with safe_open(path, "pt") as file:
                 about = json.loads((file.metadata() or {}).get("about", "{}"))
@@ -75,6 +80,10 @@ def _restore(optimiser: torch.optim.Optimizer, tensors: dict[str, torch.Tensor])
             held.setdefault(int(number), {})[key] = value
     whole = optimiser.state_dict()
     optimiser.load_state_dict({"state": held, "param_groups": whole["param_groups"]})
+
+
+def _short(key: str) -> str:
+    return key[:12]
 
 
 def remove(folder: Path) -> None:

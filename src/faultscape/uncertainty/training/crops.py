@@ -40,13 +40,12 @@ def crop(photo: np.ndarray, labels: np.ndarray, plan: TrainingPlan, rng: np.rand
 
 
 def resized(photo: np.ndarray, labels: np.ndarray, size: Size) -> tuple[np.ndarray, np.ndarray]:
-    """Return a photo at a size, bilinearly (smaller ones by area), and its labels by the nearest pixel."""
+    """Return a photo at a size, bilinearly, and its labels by the nearest pixel."""
     import cv2
 
     if (photo.shape[1], photo.shape[0]) == size == (labels.shape[1], labels.shape[0]):
         return photo, labels
-    smaller = size[0] < photo.shape[1]
-    at_size = cv2.resize(photo, size, interpolation=cv2.INTER_AREA if smaller else cv2.INTER_LINEAR)
+    at_size = cv2.resize(photo, size, interpolation=cv2.INTER_LINEAR)  # as `predict` brings photos to their size
     return at_size, cv2.resize(labels, size, interpolation=cv2.INTER_NEAREST_EXACT)
 
 

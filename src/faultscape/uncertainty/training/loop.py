@@ -58,7 +58,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Machine:
-    """What training runs on: the device, ``no``, ``fp16`` or ``bf16`` precision, and threads for reading images; ``checkpoint_activations`` computes blocks again in the backward pass."""
+    """What training runs on: the device, ``no``, ``fp16`` or ``bf16`` precision, threads for reading images, and the seconds between two checkpoints."""
 
     device: str = "cpu"
     precision: str = "no"
@@ -90,6 +90,8 @@ def train(
     shares = Shares(int(about.get("at_once", plan.batch)))
     saved = time.monotonic()
     batches = _batches(plan, task, range(done, total), machine.readers)
+    if "scaler" in about and accelerator.scaler is not None:
+        accelerator.scaler.load_state_dict(about["scaler"])
     for step, (images, labels, names) in zip(range(done, total), batches, strict=True):
         begun, rate = time.perf_counter(), plan.rate_at(step, task.images)
         for group in optimiser.param_groups:
@@ -99,15 +101,17 @@ def train(
         value = shares.gradients(prepared, optimiser, accelerator, *batch, weights, task.loss, plan.outside_weight, say)
         norm = float(accelerator.clip_grad_norm_(prepared.parameters(), plan.gradient_norm))
         if not np.isfinite(value) or (not np.isfinite(norm) and machine.precision != "fp16"):
-            raise ModelError(_not_finite(step + 1, value, norm, names, folder))
+            raise ModelError(_not_finite(step + 1, value, norm, names, folder, key))
         optimiser.step()
         last = step + 1 == total
         found = validate(net) if validate is not None and _is_due(step + 1, plan, task.images, total) else {}
         net.train()
         if not last and time.monotonic() - saved >= machine.every:
-            checkpoints.write(folder, step + 1, key, net, own, {"at_once": shares.most})
+            more = {} if accelerator.scaler is None else {"scaler": accelerator.scaler.state_dict()}
+            checkpoints.write(folder, step + 1, key, net, own, {"at_once": shares.most, **more})
             saved = time.monotonic()
         yield Step(step + 1, value, rate, norm, time.perf_counter() - begun, found)
+    accelerator.unwrap_model(prepared, keep_fp32_wrapper=False)  # from now on it runs as it will in use
 
 
 class Shares:
@@ -140,6 +144,7 @@ class Shares:
                     value = loss(given, said, weights, name, outside_weight, of)
                     total += float(value.detach())
                     accelerator.backward(value)
+                    del given, value
             except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
                 if not _is_memory(error):
                     raise
@@ -213,13 +218,14 @@ def _batches(plan: TrainingPlan, task: Task, steps: Sequence[int], readers: int)
 
 
 def _optimiser(net: nn.Module, plan: TrainingPlan) -> torch.optim.Optimizer:
-    """Return the optimiser of a plan; what has one axis (biases, norms) does not decay, and fast weights learn at their own rate."""
+    """Return the optimiser of a plan; biases and what has one axis (norms) do not decay, and fast weights learn at their own rate."""
     heads = [module for module in net.modules() if isinstance(module, Head | BatchEnsembleLinear)]
     fast = {id(parameter) for head in heads for parameter in head.fast_parameters()}
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
-    for parameter in net.parameters():
+    for name, parameter in net.named_parameters():
         if parameter.requires_grad:
-            decay = plan.weight_decay if parameter.ndim > 1 and id(parameter) not in fast else 0.0
+            plain = parameter.ndim > 1 and not name.endswith("bias") and id(parameter) not in fast
+            decay = plan.weight_decay if plain else 0.0
             groups.setdefault((plan.fast_rate if id(parameter) in fast else 1.0, decay), []).append(parameter)
     told: list[dict[str, Any]] = [
         {"params": held, "factor": factor, "weight_decay": decay, "lr": plan.rate} for (factor, decay), held in groups.items()
@@ -240,6 +246,8 @@ def _accelerator(machine: Machine) -> Any:
         from accelerate.state import AcceleratorState
     except ImportError:
         raise ModelError("training needs accelerate; install faultscape[doubt]") from None
+    if machine.device.startswith("cuda:"):
+        torch.cuda.set_device(machine.device)
     AcceleratorState._reset_state(reset_partial_state=True)  # noqa: SLF001 - the library keeps the precision of the first one for all that follow
     return Accelerator(cpu=machine.device == "cpu", mixed_precision=machine.precision)
 
@@ -257,10 +265,14 @@ def _is_memory(error: BaseException) -> bool:
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or "not enough memory" in str(error)
 
 
-def _not_finite(step: int, value: float, norm: float, numbers: Sequence[int], folder: Path) -> str:
+def _not_finite(step: int, value: float, norm: float, numbers: Sequence[int], folder: Path, key: str) -> str:
     what = f"the loss is {value}" if not np.isfinite(value) else f"the norm of the gradients is {norm}"
-    held = checkpoints.found(folder)
-    last = f"the last good checkpoint is step {int(held[-1].stem[5:])}, in {folder}" if held else "there is no checkpoint yet"
+    held = checkpoints.found(folder, key)
+    last = (
+        f"the last good checkpoint is step {int(held[-1].stem.split('-')[1])}, in {folder}"
+        if held
+        else "there is no checkpoint yet"
+    )
     return f"{what} at step {step} (images {', '.join(map(str, numbers[:4]))}, ...): training stopped; {last}. Lower --rate, or add --warm-up"
 
 
