@@ -225,6 +225,22 @@ def test_fit_brings_a_temperature_that_lowers_the_likelihood_and_changes_no_labe
     assert fs.fit(study, "temperature", model="fitted", per_class=True).values.keys() <= {*NAMES}
 
 
+def test_a_temperature_of_other_weights_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study, backbone = str(folder / "study"), f"{folder / 'net.py'}:net"
+    source = {"net": str(folder / "study" / "models" / "plain" / "backbone.py:net")}
+    fs.predict(study, source, engine="local")
+    fs.fit(study, "temperature", model="net")
+    capsys.readouterr()
+    fs.predict(study, source, engine="local")
+    assert "its temperature" not in capsys.readouterr().out
+    fs.train(study, "plain", backbone=backbone, schedules=FEW, seed=5)
+    fs.predict(study, source, engine="local")
+    assert (
+        f"note: net: its temperature was fitted to other weights; run `faultscape fit {study} temperature --model net` again"
+        in capsys.readouterr().out
+    )
+
+
 def test_what_cannot_be_trained_is_said_in_one_line(folder: Path, tmp_path: Path) -> None:
     study, backbone = str(folder / "study"), f"{folder / 'net.py'}:net"
     with refused(OptionError, "say which network to train: --backbone NAME, or --init NETWORK"):

@@ -21,6 +21,7 @@ from faultscape.stages.pixel_counts import CountParts, counting_of, state_of_map
 from faultscape.stages.predict import shard
 from faultscape.stages.predict.job import Job
 from faultscape.stages.predict.options import PredictOptions
+from faultscape.study.json_text import read_object
 from faultscape.study.parts import Part, there
 from faultscape.study.settings import ModelOptions, ModelSettings, Settings, read_settings
 from faultscape.study.tables import label_maps, outputs
@@ -63,6 +64,10 @@ def plan(root: Path, settings: Settings, name: str, place: str, options: Predict
     source = catalogue.source_of(name, place, settings.task)
     request = _request(root, settings, name, place, source, options)
     origin, before = source.origin(source, request), settings.models.get(name)
+    if origin.options.get("temperature") and _fitted_to(root, name) not in ("", origin.digest):
+        print(
+            f"note: {name}: its temperature was fitted to other weights; run `faultscape fit {root} temperature --model {name}` again"
+        )
     kept_at = source.kept_as(place)
     model = ModelSettings(source=kept_at, kind=source.name, labels=origin.labels, options=origin.options)
     settings.models[name] = model
@@ -142,6 +147,15 @@ def plan(root: Path, settings: Settings, name: str, place: str, options: Predict
         for s in todo
     ]
     return Plan(model, source, origin.stamps, jobs, bool(stale), source.runtime or origin.runtime)
+
+
+def _fitted_to(root: Path, name: str) -> str:
+    """Return the digest of the network that a model's temperature was fitted to; '' where nothing says it."""
+    try:
+        held = read_object((root / "methods" / name / "temperature.json").read_bytes())["provenance"]
+        return str(held["inputs"]["network"])  # type: ignore[index]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def _request(root: Path, settings: Settings, name: str, place: str, source: Source, options: PredictOptions) -> Request:

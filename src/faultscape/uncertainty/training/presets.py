@@ -8,7 +8,7 @@ Source: S3 2 (s3-paper) and the code of its authors (s3-code), which differ.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from faultscape.errors import OptionError, closest
 from faultscape.uncertainty.catalogue import Value
@@ -46,31 +46,8 @@ class TrainingPreset:
 _PAPER = TrainingPlan(
     epochs=100, batch=64, rate=1e-4, schedule="polynomial", optimiser="adam", weight_decay=0.0, gradient_norm=1.0, crop=(768, 768)
 )
-_PAPER_MANY = TrainingPlan(
-    epochs=100, batch=32, rate=3e-5, schedule="polynomial", optimiser="adam", weight_decay=0.0, gradient_norm=1.0, crop=(640, 640)
-)
-_CODE = TrainingPlan(
-    epochs=100,
-    batch=64,
-    rate=1e-4,
-    schedule="cosine",
-    warm_up=1,
-    optimiser="adam",
-    weight_decay=0.0,
-    gradient_norm=1.0,
-    crop=(768, 768),
-)
-_CODE_MANY = TrainingPlan(
-    epochs=100,
-    batch=32,
-    rate=3e-5,
-    schedule="cosine",
-    warm_up=1,
-    optimiser="adam",
-    weight_decay=0.0,
-    gradient_norm=1.0,
-    crop=(640, 640),
-)
+_PAPER_MANY = replace(_PAPER, batch=32, rate=3e-5, crop=(640, 640))
+_CODE, _CODE_MANY = (replace(plan, schedule="cosine", warm_up=1) for plan in (_PAPER, _PAPER_MANY))
 _GP = {"features": 1024, "ridge": 1.0, "mean_field": 1.0, "normalised": True}
 _ENSEMBLE: dict[str, Value] = {"members": 3, "fast_start": "normal", "spread": 0.5}
 _NOISE: dict[str, Value] = {"factors": 5, "samples": 1000, "temperature": 1.0}
