@@ -225,6 +225,20 @@ def test_fit_brings_a_temperature_that_lowers_the_likelihood_and_changes_no_labe
     assert fs.fit(study, "temperature", model="fitted", per_class=True).values.keys() <= {*NAMES}
 
 
+def test_fit_takes_fewer_pixels_than_memory_holds_and_says_so(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from faultscape.stages.fit import fit_temperature
+
+    study, source = str(folder / "study"), str(folder / "study" / "models" / "plain" / "backbone.py:net")
+    fs.predict(study, {"few": source}, engine="local")
+    whole = fs.fit(study, "temperature", model="few", pixels=50)
+    monkeypatch.setattr(fit_temperature, "_MOST", 10 * whole.images * 3)  # three classes are learnt
+    capsys.readouterr()
+    assert fs.fit(study, "temperature", model="few", pixels=50).pixels == 10 * whole.images
+    assert "note: 10 pixels of each image are taken, and not 50, so that memory holds them" in capsys.readouterr().out
+
+
 def test_a_temperature_of_other_weights_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     study, backbone = str(folder / "study"), f"{folder / 'net.py'}:net"
     source = {"net": str(folder / "study" / "models" / "plain" / "backbone.py:net")}

@@ -7,6 +7,8 @@ import pytest
 
 import faultscape as fs
 from faultscape.errors import MetricError
+from faultscape.stages.fit.fit_temperature import ece_of
+from faultscape.uncertainty import temperature
 from faultscape.uncertainty.temperature import surprise
 
 
@@ -19,10 +21,10 @@ def made(temperature: float, count: int = 20_000, classes: int = 4, seed: int = 
     return logits, labels
 
 
-@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.5])
-def test_the_temperature_that_labels_were_drawn_at_is_found(temperature: float) -> None:
-    found = fs.uncertainty.fit_temperature(*made(temperature))
-    assert found.values[0] == pytest.approx(temperature, rel=0.05)
+@pytest.mark.parametrize("drawn_at", [0.5, 1.0, 2.5])
+def test_the_temperature_that_labels_were_drawn_at_is_found(drawn_at: float) -> None:
+    found = fs.uncertainty.fit_temperature(*made(drawn_at))
+    assert found.values[0] == pytest.approx(drawn_at, rel=0.05)
     assert found.after <= found.before
 
 
@@ -60,6 +62,14 @@ def test_the_likelihood_is_that_of_plain_numpy() -> None:
     shares = np.exp(members / 1.3)
     shares = (shares / shares.sum(-1, keepdims=True)).mean(1)
     assert surprise(members, labels, 1.3) == pytest.approx(-np.log(shares[np.arange(50), labels]).mean())
+
+
+def test_pixels_taken_in_parts_say_what_all_of_them_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    members, labels = rng.normal(size=(50, 2, 5)).astype(np.float32), rng.integers(0, 5, 50)
+    whole = surprise(members, labels, 0.7), ece_of(members, labels, 0.7)
+    monkeypatch.setattr(temperature, "_AT_ONCE", 70)  # seven pixels, and one at the end
+    assert (surprise(members, labels, 0.7), ece_of(members, labels, 0.7)) == pytest.approx(whole, rel=1e-12)
 
 
 def test_nothing_to_fit_to_is_refused() -> None:

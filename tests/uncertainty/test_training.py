@@ -127,7 +127,8 @@ def test_a_loss_that_is_not_a_number_stops_training_and_keeps_the_last_good_chec
 
 
 def test_with_too_little_memory_a_batch_goes_through_in_parts_to_the_same_gradients(torch) -> None:
-    from faultscape.uncertainty.training.loop import Machine, Shares, _accelerator, _optimiser
+    from faultscape.uncertainty.training.loop import Machine, _accelerator, _optimiser
+    from faultscape.uncertainty.training.memory import Shares
 
     images = torch.randn(4, 3, 8, 8)
     labels = torch.randint(0, CLASSES, (4, 8, 8))
@@ -164,6 +165,41 @@ def test_one_image_that_does_not_fit_is_said(torch, tmp_path: Path) -> None:
         ModelError, "training on a single image does not fit into memory; make --crop smaller, or --checkpoint-activations"
     ):
         next(steps_of(torch, tmp_path, net))
+
+
+def test_windows_side_by_side_show_every_pixel_and_count_it_once(torch) -> None:
+    from faultscape.uncertainty.training.validation import Images, validate
+
+    net = fs.uncertainty.replace_head(torch.nn.Sequential(torch.nn.Conv2d(3, CLASSES, 1)), "linear")  # a pixel sees itself alone
+    whole, windows = (Images(3, read, window=side) for side in (0, 10))
+    parts = [(tuple(image.shape[2:]), int((labels >= 0).sum())) for image, labels in windows.tensors("cpu", [0])]
+    assert {shape for shape, _ in parts} == {(10, 10)}
+    assert sum(count for _, count in parts) == read(0)[1].size
+    assert validate(net, windows, "cpu") == pytest.approx(validate(net, whole, "cpu"), rel=1e-6)
+    assert [tuple(image.shape[2:]) for image, _ in Images(1, read, window=64).tensors("cpu")] == [(24, 32)]
+
+
+def test_a_picture_that_does_not_fit_when_it_is_shown_whole_is_said(torch) -> None:
+    from faultscape.uncertainty.fit import fit_covariance
+    from faultscape.uncertainty.training.validation import Images, validate
+
+    net = network(torch, "gp", features=8).eval()
+    net.net.forward = lambda _: (_ for _ in ()).throw(RuntimeError("DefaultCPUAllocator: not enough memory"))
+    why = "a picture of 32x24 does not fit into memory when it is shown whole, for validation or the covariance; make --size smaller"
+    with refused(ModelError, why):
+        validate(net, Images(1, read), "cpu")
+    with refused(ModelError, why):
+        fit_covariance(net, (image for image, _ in Images(1, read).tensors("cpu")))
+
+
+def test_training_leaves_chance_outside_it_alone(torch, tmp_path: Path) -> None:
+    torch.manual_seed(5)
+    wanted = torch.rand(3)
+    net = network(torch)
+    torch.manual_seed(5)
+    for _ in steps_of(torch, tmp_path, net):
+        pass
+    assert torch.equal(torch.rand(3), wanted)
 
 
 def test_training_learns_what_colours_mean(torch, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from torch import nn
 from faultscape.errors import ModelError
 from faultscape.uncertainty.dropout import DropoutNetwork, plain_passes
 from faultscape.uncertainty.heads.gaussian_process import GaussianProcessHead
+from faultscape.uncertainty.training.memory import in_memory
 from faultscape.uncertainty.training.validation import Images, validate
 
 FACTORS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)  # of which the mean-field factor is chosen
@@ -51,7 +52,8 @@ def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
         with plain_passes(inner):
             for batch in batches:
                 seen += 1
-                inner(**batch) if isinstance(batch, dict) else inner(batch)
+                with in_memory(next(iter(batch.values())) if isinstance(batch, dict) else batch):
+                    inner(**batch) if isinstance(batch, dict) else inner(batch)
     finally:
         for head in heads:
             head.gathering = False

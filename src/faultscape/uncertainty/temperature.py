@@ -7,7 +7,7 @@ Source: Guo et al. 2017 (temperature scaling; a number a class is their vector s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from faultscape.errors import MetricError
 
 LEAST, MOST = 0.02, 50.0  # between which a temperature is looked for
+_AT_ONCE = 1 << 22  # logits that are exponentials at one time, so that memory is that of the logits themselves
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def fit_temperature(logits: np.ndarray, labels: np.ndarray, *, per_class: bool =
     """
     from scipy.optimize import minimize, minimize_scalar
 
-    held = np.asarray(logits, np.float64)
+    held = np.asarray(logits)
     held = held[:, None] if held.ndim == 2 else held
     labels = np.asarray(labels)
     if not len(labels) or not np.isfinite(held).all():
@@ -75,8 +76,18 @@ def surprise(logits: np.ndarray, labels: np.ndarray, temperature: float | np.nda
     >>> round(surprise(np.zeros((1, 1, 4)), np.array([2]), 1.0), 4)
     1.3863
     """
-    scaled = logits / np.asarray(temperature)
-    scaled -= scaled.max(-1, keepdims=True)
-    total = np.exp(scaled).sum(-1)
-    own = np.take_along_axis(scaled, labels[:, None, None], axis=-1)[..., 0]
-    return float(-np.log(np.maximum((np.exp(own) / total).mean(1), 1e-300)).mean())
+    total = 0.0
+    for part, shares in shares_of(logits, temperature):
+        own = np.take_along_axis(shares, labels[part, None], axis=1)
+        total -= float(np.log(np.maximum(own, 1e-300)).sum())
+    return total / len(logits)
+
+
+def shares_of(logits: np.ndarray, temperature: float | np.ndarray | Sequence[float]) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield (which pixels, the mean of their members' probabilities (m, C)) of logits (n, T, C) divided by a temperature, some pixels at a time."""
+    rows = max(1, _AT_ONCE // max(1, logits[0].size))
+    for first in range(0, len(logits), rows):
+        part = slice(first, first + rows)
+        scaled = logits[part].astype(np.float64) / np.asarray(temperature)
+        scaled = np.exp(scaled - scaled.max(-1, keepdims=True))
+        yield part, (scaled / scaled.sum(-1, keepdims=True)).mean(1)

@@ -28,9 +28,10 @@ from faultscape.study.folder import existing, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import ModelOptions, ModelSettings, Settings, add_models, read_settings
 from faultscape.study.tables.logs import log
-from faultscape.uncertainty.temperature import Temperature, fit_temperature
+from faultscape.uncertainty.temperature import Temperature, fit_temperature, shares_of
 
 _BINS = 15
+_MOST = 1 << 28  # logits that are held at one time: a gigabyte
 
 
 def fit_model(options: FitOptions) -> Fitted:
@@ -70,12 +71,11 @@ def ece_of(logits: np.ndarray, labels: np.ndarray, temperature: float | np.ndarr
     >>> ece_of(np.array([[[0.0, 0.0]]] * 2), np.array([0, 1]), 1.0)
     0.0
     """
-    scaled = logits / temperature
-    shares = np.exp(scaled - scaled.max(-1, keepdims=True))
-    shares = (shares / shares.sum(-1, keepdims=True)).mean(1)
-    sure, right = shares.max(1), shares.argmax(1) == labels
-    bins = np.minimum((sure * _BINS).astype(int), _BINS - 1)
-    gaps = np.bincount(bins, right - sure, minlength=_BINS)
+    gaps = np.zeros(_BINS)
+    for part, shares in shares_of(logits, temperature):
+        sure, right = shares.max(1), shares.argmax(1) == labels[part]
+        bins = np.minimum((sure * _BINS).astype(int), _BINS - 1)
+        gaps += np.bincount(bins, right - sure, minlength=_BINS)
     return float(np.abs(gaps).sum() / len(labels))
 
 
@@ -108,21 +108,23 @@ def _pixels(
     inference: Inference, model: ModelSettings, settings: Settings, rows: LabelledImages, options: FitOptions
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Return logits (n, T, C) and labels (n,), places of channels, of some pixels of every image, and how many images had some."""
-    places = table(settings.class_list, model.labels)
+    places, most = table(settings.class_list, model.labels), options.pixels
     logits: list[np.ndarray] = []
     labels: list[np.ndarray] = []
     with progress("fit", len(rows)) as tick:
         for key, answer, truth in _answers(inference, settings, rows):
-            layers = answer.members or ((answer.scores,) if answer.scores is not None else ())
+            layers = (answer.scores,) if answer.scores is not None else answer.members or ()
             if not layers:
                 raise ModelError(f"{inference.name}: gives labels and no logits, so that no temperature can be fitted")
             own = _channels(places, len(layers[0]), len(settings.class_list), inference.name)
+            if most * len(rows) * len(layers) * len(layers[0]) > _MOST:
+                most = max(1, _MOST // (len(rows) * len(layers) * len(layers[0])))
+                print(f"note: {most:,} pixels of each image are taken, and not {options.pixels:,}, so that memory holds them")
             at = np.flatnonzero(own[truth].ravel() >= 0)
             seed = int.from_bytes(hashlib.sha256(f"{options.seed}/{key}".encode()).digest()[:8], "little")
-            at = np.random.default_rng(seed).permutation(at)[: options.pixels]
+            at = np.random.default_rng(seed).permutation(at)[:most]
             if len(at):
                 size = (truth.shape[1], truth.shape[0])
-                layers = layers if answer.scores is None else (answer.scores,)
                 logits.append(
                     np.stack(
                         [np.array(winners.enlarged(scores, size)).reshape(len(scores), -1)[:, at].T for scores in layers], axis=1

@@ -144,7 +144,8 @@ def _train(
     weights = class_weights(train_on, len(about.classes), void=about.void_class) if plan.class_weights != "none" else ()
     task = Task(len(train_on), train_on.read, options.loss, weights, about.mean, about.std)
     shown, watched = (
-        Images(len(rows), rows.read, plan.size, about.multiple, about.mean, about.std) for rows in (train_on, watch_on)
+        Images(len(rows), rows.read, plan.size, about.multiple, about.mean, about.std, about.window)
+        for rows in (train_on, watch_on)
     )
     look = (lambda net: validate(net, watched, device)) if len(watch_on) else None
     precision = options.machine.precision or ("bf16" if device != "cpu" else "no")
@@ -216,7 +217,7 @@ def _copy(
     about = wanted.description
     net = descriptions.build(about, other).to(device)
     descriptions.load_weights(net, other / descriptions.WEIGHTS)
-    watched = Images(len(watch_on), watch_on.read, wanted.plan.size, about.multiple, about.mean, about.std)
+    watched = Images(len(watch_on), watch_on.read, wanted.plan.size, about.multiple, about.mean, about.std, about.window)
     found = validate(net, watched, device) if len(watch_on) else {}
     return net, {**held["training"], "found": found}, None
 

@@ -24,7 +24,7 @@ from faultscape.uncertainty.heads.batch_ensemble import BatchEnsembleLinear
 from faultscape.uncertainty.heads.channels import Head
 from faultscape.uncertainty.training import checkpoints
 from faultscape.uncertainty.training.crops import crop, pixels
-from faultscape.uncertainty.training.losses import counts_of, loss
+from faultscape.uncertainty.training.memory import Shares
 from faultscape.uncertainty.training.plan import TrainingPlan
 
 Read = Callable[[int], tuple[np.ndarray, np.ndarray]]  # number of an image -> photo (H, W, 3) uint8, labels (H, W) int16
@@ -96,9 +96,10 @@ def train(
         begun, rate = time.perf_counter(), plan.rate_at(step, task.images)
         for group in optimiser.param_groups:
             group["lr"] = rate * group["factor"]
-        torch.manual_seed(_number(plan.seed, step))
         batch = images.to(accelerator.device), labels.to(accelerator.device).long()
-        value = shares.gradients(prepared, optimiser, accelerator, *batch, weights, task.loss, plan.outside_weight, say)
+        with torch.random.fork_rng(devices=_cards(accelerator.device)):
+            torch.manual_seed(_number(plan.seed, step))
+            value = shares.gradients(prepared, optimiser, accelerator, *batch, weights, task.loss, plan.outside_weight, say)
         norm = float(accelerator.clip_grad_norm_(prepared.parameters(), plan.gradient_norm))
         if not np.isfinite(value) or (not np.isfinite(norm) and machine.precision != "fp16"):
             raise ModelError(_not_finite(step + 1, value, norm, names, folder, key))
@@ -112,58 +113,6 @@ def train(
             saved = time.monotonic()
         yield Step(step + 1, value, rate, norm, time.perf_counter() - begun, found)
     accelerator.unwrap_model(prepared, keep_fp32_wrapper=False)  # from now on it runs as it will in use
-
-
-class Shares:
-    """How many images of a batch go through the network at once: all of them, or half as many whenever memory is too short, to the same gradients."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-
-    def gradients(
-        self,
-        net: nn.Module,
-        optimiser: Any,
-        accelerator: Any,
-        images: Tensor,
-        labels: Tensor,
-        weights: Tensor | None,
-        name: LossName,
-        outside_weight: float,
-        say: Callable[[str], None],
-    ) -> float:
-        """Fill the gradients of a batch and return its loss."""
-        of = counts_of(labels, weights, name, _channels(net))
-        while True:
-            optimiser.zero_grad()
-            total = 0.0
-            try:
-                for part, said in zip(images.split(self.most), labels.split(self.most), strict=True):
-                    with accelerator.autocast():
-                        given = net(part)
-                    value = loss(given, said, weights, name, outside_weight, of)
-                    total += float(value.detach())
-                    accelerator.backward(value)
-                    del given, value
-            except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-                if not _is_memory(error):
-                    raise
-                self._halve(error, len(images), say)
-            else:
-                return total
-
-    def _halve(self, error: BaseException, batch: int, say: Callable[[str], None]) -> None:
-        at_once = min(self.most, batch)
-        if at_once <= 1:
-            raise ModelError(
-                "training on a single image does not fit into memory; make --crop smaller, or --checkpoint-activations"
-            ) from error
-        self.most = (at_once + 1) // 2
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-        say(
-            f"note: memory is too short for {at_once} images at once; {self.most} go through the network at a time, and a step is still of {batch}"
-        )
 
 
 def checkpoint_activations(net: nn.Module) -> None:
@@ -252,17 +201,13 @@ def _accelerator(machine: Machine) -> Any:
     return Accelerator(cpu=machine.device == "cpu", mixed_precision=machine.precision)
 
 
-def _channels(net: nn.Module) -> int:
-    return next(module.classes for module in net.modules() if isinstance(module, Head))
+def _cards(device: torch.device) -> list[int]:
+    return [torch.cuda.current_device() if device.index is None else device.index] if device.type == "cuda" else []
 
 
 def _is_due(step: int, plan: TrainingPlan, images: int, total: int) -> bool:
     every = max(1, round(plan.validate_every * plan.steps_an_epoch(images)))
     return step == total or (plan.validate_every > 0 and step % every == 0)
-
-
-def _is_memory(error: BaseException) -> bool:
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "not enough memory" in str(error)
 
 
 def _not_finite(step: int, value: float, norm: float, numbers: Sequence[int], folder: Path, key: str) -> str:

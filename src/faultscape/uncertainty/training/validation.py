@@ -1,7 +1,7 @@
 """What a network is worth while it is trained: mean IoU and negative log-likelihood over whole images.
 
 Conventions: images are brought to the size of the plan (None: their own), raised to what the network's sides are multiples of, and its logits, or its members', up-sampled bilinearly to their labels (H, W);
-IGNORED and OUTSIDE pixels do not count. Mean IoU is over the classes that occur in truth or prediction. It is watched, and chooses nothing: the last step is the network.
+a network that sees windows is shown each image in windows side by side, so that memory is bounded by one. IGNORED and OUTSIDE pixels do not count. Mean IoU is over the classes that occur in truth or prediction. It is watched, and chooses nothing: the last step is the network.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from torch import Tensor, nn
 
 from faultscape.uncertainty.heads.channels import Doubt
 from faultscape.uncertainty.training.crops import pixels, resized
+from faultscape.uncertainty.training.labels import IGNORED
+from faultscape.uncertainty.training.memory import in_memory
 from faultscape.uncertainty.training.plan import Size
 
 
 @dataclass(frozen=True)
 class Images:
-    """Whole images: how many, how one is read (photo (H, W, 3) uint8, labels (H, W) int16), at which size they are shown, and how pixels are normalised."""
+    """Whole images: how many, how one is read (photo (H, W, 3) uint8, labels (H, W) int16), at which size they are shown, and how pixels are normalised; ``window`` is the side of the squares in which they are shown, 0 for whole."""
 
     count: int
     read: Callable[[int], tuple[np.ndarray, np.ndarray]]
@@ -28,15 +30,33 @@ class Images:
     multiple: int = 1
     mean: tuple[float, ...] = (0.0, 0.0, 0.0)
     std: tuple[float, ...] = (1.0, 1.0, 1.0)
+    window: int = 0
 
     def tensors(self, device: str | torch.device, numbers: Sequence[int] | None = None) -> Iterator[tuple[Tensor, np.ndarray]]:
-        """Yield (image (1, 3, h, w), labels (H, W)) of all images, or of some."""
+        """Yield (image (1, 3, h, w), labels (H, W)) of all images, or of some; of windows, each with the labels that no window before it had."""
         for number in range(self.count) if numbers is None else numbers:
             photo, labels = self.read(number)
             width, height = self.size or (photo.shape[1], photo.shape[0])
             size = (-(-width // self.multiple) * self.multiple, -(-height // self.multiple) * self.multiple)
-            photo, _ = resized(photo, labels, size)
-            yield torch.from_numpy(pixels(photo, self.mean, self.std))[None].to(device), labels
+            photo, at_size = resized(photo, labels, size)
+            for rows, columns in side_by_side(size, self.window):
+                shown = torch.from_numpy(pixels(photo[rows, columns], self.mean, self.std))[None].to(device)
+                if not self.window:
+                    yield shown, labels
+                    continue
+                yield shown, at_size[rows, columns].copy()
+                at_size[rows, columns] = IGNORED
+
+
+def side_by_side(size: Size, window: int) -> list[tuple[slice, slice]]:
+    """Return the windows (rows, columns) that cover a picture of (width, height), the last of a row or column moved back to end with it; the whole picture where ``window`` is 0.
+
+    >>> [columns.start for _, columns in side_by_side((10, 4), 4)]
+    [0, 4, 6]
+    """
+    sides = [min(window or length, length) for length in size]
+    starts = [[min(at, length - side) for at in range(0, length, side)] for length, side in zip(size, sides, strict=True)]
+    return [(slice(top, top + sides[1]), slice(left, left + sides[0])) for top in starts[1] for left in starts[0]]
 
 
 def some_of(count: int, most: int) -> list[int]:
@@ -63,7 +83,8 @@ def validate(net: nn.Module, images: Images, device: str | torch.device, most: i
     net.eval()
     surprise, seen, counts = 0.0, 0, np.zeros((0, 0), np.int64)
     for image, labels in images.tensors(device, some_of(images.count, most)):
-        shares = probabilities(net(image), (labels.shape[1], labels.shape[0]))[0].float().cpu().numpy()
+        with in_memory(image):
+            shares = probabilities(net(image), (labels.shape[1], labels.shape[0]))[0].float().cpu().numpy()
         counts = counts if counts.size else np.zeros((len(shares), len(shares)), np.int64)
         known = labels >= 0
         truth = labels[known].astype(np.int64)

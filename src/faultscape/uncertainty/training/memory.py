@@ -1,0 +1,96 @@
+"""What memory allows: a batch goes through a network in parts where it does not fit as a whole.
+
+Conventions: parts give the gradients of the whole batch, since each counts by the pixels of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from faultscape.choices import LossName
+from faultscape.errors import ModelError
+from faultscape.uncertainty.heads.channels import Head
+from faultscape.uncertainty.training.losses import counts_of, loss
+
+
+def is_memory(error: BaseException) -> bool:
+    """Say whether an error is that memory was too short.
+
+    >>> is_memory(MemoryError()), is_memory(RuntimeError("shapes differ"))
+    (True, False)
+    """
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "not enough memory" in str(error)
+
+
+@contextmanager
+def in_memory(image: Tensor) -> Iterator[None]:
+    """Let a picture (1, 3, h, w) be shown to a network outside the steps of training; ModelError where it does not fit into memory."""
+    try:
+        yield
+    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+        if not is_memory(error):
+            raise
+        raise ModelError(
+            f"a picture of {'x'.join(map(str, image.shape[:1:-1]))} does not fit into memory when it is shown whole, for validation or the covariance; make --size smaller"
+        ) from error
+
+
+class Shares:
+    """How many images of a batch go through the network at once: all of them, or half as many whenever memory is too short, to the same gradients."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+
+    def gradients(
+        self,
+        net: nn.Module,
+        optimiser: Any,
+        accelerator: Any,
+        images: Tensor,
+        labels: Tensor,
+        weights: Tensor | None,
+        name: LossName,
+        outside_weight: float,
+        say: Callable[[str], None],
+    ) -> float:
+        """Fill the gradients of a batch and return its loss."""
+        of = counts_of(labels, weights, name, _channels(net))
+        while True:
+            optimiser.zero_grad()
+            total = 0.0
+            try:
+                for part, said in zip(images.split(self.most), labels.split(self.most), strict=True):
+                    with accelerator.autocast():
+                        given = net(part)
+                    value = loss(given, said, weights, name, outside_weight, of)
+                    total += float(value.detach())
+                    accelerator.backward(value)
+                    del given, value
+            except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+                if not is_memory(error):
+                    raise
+                self._halve(error, len(images), say)
+            else:
+                return total
+
+    def _halve(self, error: BaseException, batch: int, say: Callable[[str], None]) -> None:
+        at_once = min(self.most, batch)
+        if at_once <= 1:
+            raise ModelError(
+                "training on a single image does not fit into memory; make --crop smaller, or --checkpoint-activations"
+            ) from error
+        self.most = (at_once + 1) // 2
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        say(
+            f"note: memory is too short for {at_once} images at once; {self.most} go through the network at a time, and a step is still of {batch}"
+        )
+
+
+def _channels(net: nn.Module) -> int:
+    return next(module.classes for module in net.modules() if isinstance(module, Head))
