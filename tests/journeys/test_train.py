@@ -122,7 +122,7 @@ def test_the_same_line_trains_nothing_again_and_another_one_does(folder: Path, c
     capsys.readouterr()
     other = fs.train(study, "plain", backbone=backbone, schedules=FEW, seed=1)
     assert other.new
-    assert "was trained with other options, or on other labels; it is trained anew" in capsys.readouterr().out
+    assert "options or data changed; retraining" in capsys.readouterr().out
     assert Path(study, "models", "plain", "weights.safetensors").read_bytes() != weights
     back = fs.train(study, "plain", backbone=backbone, schedules=FEW)
     assert back.new
@@ -186,7 +186,7 @@ def test_seeds_in_one_line_are_a_deep_ensemble(folder: Path, capsys: pytest.Capt
     assert one != other
     fs.predict(study, {"deep": "ensemble:deep-seed-0,deep-seed-1"}, scorer=["mutual-information"], engine="local")
     assert doubt(study, "deep", "mutual-information").max() > 0
-    with refused(OptionError, "--sweep 'ridge=1' is not understood; give two values or more, each once: ridge=1,3,5"):
+    with refused(OptionError, "--sweep 'ridge=1' is not valid; give at least two different values: ridge=1,3,5"):
         fs.train(study, "deep", init="plain", head="gp", sweep="ridge=1")
     with refused(OptionError, r"--sweep members: '2\.5' is no whole number"):
         fs.train(study, "deep", init="plain", head="batch-ensemble", sweep="members=2,2.5")
@@ -236,7 +236,7 @@ def test_fit_takes_fewer_pixels_than_memory_holds_and_says_so(
     monkeypatch.setattr(fit_temperature, "_MOST", 10 * whole.images * 3)  # three classes are learnt
     capsys.readouterr()
     assert fs.fit(study, "temperature", model="few", pixels=50).pixels == 10 * whole.images
-    assert "note: 10 pixels of each image are taken, and not 50, so that memory holds them" in capsys.readouterr().out
+    assert "note: using 10 pixels per image instead of 50 to limit memory" in capsys.readouterr().out
 
 
 def test_a_temperature_of_other_weights_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -257,33 +257,33 @@ def test_a_temperature_of_other_weights_is_said(folder: Path, capsys: pytest.Cap
 
 def test_what_cannot_be_trained_is_said_in_one_line(folder: Path, tmp_path: Path) -> None:
     study, backbone = str(folder / "study"), f"{folder / 'net.py'}:net"
-    with refused(OptionError, "say which network to train: --backbone NAME, or --init NETWORK"):
+    with refused(OptionError, "name a network to train: --backbone NAME, or --init NETWORK"):
         fs.train(study, "net")
     with refused(OptionError, r"backbone 'segformer-b9' is not known; .* Did you mean 'segformer-b"):
         fs.train(study, "net", backbone="segformer-b9")
     with refused(
-        ModelError, r"--init plan: the study has no trained network of this name; it has plain\. Did you mean 'plain'\?"
+        ModelError, r"--init plan: the study has no trained network with this name; it has plain\. Did you mean 'plain'\?"
     ):
         fs.train(study, "net", init="plan")
     with refused(OptionError, "head linear has no option 'features'; it has none"):
         fs.train(study, "net", backbone=backbone, head_options=fs.HeadOptions(features=3))
     with refused(OptionError, r"--set 'trian': the study has no such set; it has main, train, val\. Did you mean 'train'\?"):
         fs.train(study, "net", backbone=backbone, data=fs.TrainingData(set_=["trian"]))
-    with refused(OptionError, "3 images would be learnt from and watched"):
+    with refused(OptionError, "3 images would be in both training and validation"):
         fs.train(study, "net", backbone=backbone, data=fs.TrainingData(set_=["val"], validation="val"))
     with refused(OptionError, "the study has no holdout 'bikes'; it has cars"):
         fs.train(study, "net", backbone=backbone, data=fs.TrainingData(withhold="bikes"))
-    with refused(ModelError, r"knows 3 classes \(sky, road, tree, \.\.\.\), and 4 are to be learnt"):
+    with refused(ModelError, r"has 3 classes \(sky, road, tree, \.\.\.\), but 4 are to be learnt"):
         fs.train(study, "net", init="plain", data=fs.TrainingData(withhold="none"))
-    with refused(OptionError, "--steps is how long training takes, and so is --epochs; give one of them"):
+    with refused(OptionError, "give either --steps or --epochs, not both"):
         fs.train(study, "net", backbone=backbone, schedules=fs.Schedules(steps=3, epochs=2))
     with refused(
         OptionError,
-        "--preset camvid-small trains a head on from a network with a linear one: name it with --init, or train all of it with --from-scratch",
+        "--preset camvid-small starts this head from a trained linear network: name it with --init, or use --from-scratch to train everything",
     ):
         fs.train(study, "net", backbone=backbone, head="gp", preset="camvid-small")
     (tmp_path / "none.py").write_text("import torch\ndef net():\n    return torch.nn.Sequential(torch.nn.ReLU())\n")
-    with refused(ModelError, "Sequential: has no linear layer or 1x1 convolution that could be replaced"):
+    with refused(ModelError, "Sequential: has no linear layer or 1x1 convolution to replace"):
         fs.train(study, "net", backbone=f"{tmp_path / 'none.py'}:net")
     with refused(ModelError, "there is no file|backbone .*: there is no file"):
         fs.train(study, "net", backbone="nowhere.py:net")
@@ -306,7 +306,7 @@ def test_a_study_without_labels_to_learn_from_says_what_to_do(tmp_path: Path) ->
     Image.fromarray(np.full((24, 32), 3, np.uint8)).save(tmp_path / "masks" / "0.png")
     fs.label.import_(study, str(tmp_path / "masks"))
     fs.stress.holdout(study, classes=["class-3"])
-    with refused(StudyError, r"no training image has a labelled pixel of a class that is learnt"):
+    with refused(StudyError, r"no training image has a labelled pixel of the classes to learn"):
         fs.train(study, "net", backbone="segformer-b0")
 
 
@@ -359,7 +359,10 @@ def test_code_that_a_folder_brings_runs_only_where_the_source_names_it(folder: P
     study = str(folder / "study")
     held = Path(study, "models", "plain")
     (held / "backbone.py").write_text("raise SystemExit('ran')\n")
-    with refused(ModelError, r"its backbone is code, which runs as you; if you trust it, name it as .*/plain/backbone\.py:net"):
+    with refused(
+        ModelError,
+        r"its backbone is Python code, which would run with your permissions; if you trust it, name it as .*/plain/backbone\.py:net",
+    ):
         fs.predict(study, {"net": str(held)}, engine="local")
     with refused(ModelError, "SystemExit: ran"):
         fs.predict(study, {"net": f"{held}/backbone.py:net"}, engine="local")

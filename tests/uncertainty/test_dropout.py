@@ -124,7 +124,7 @@ def test_a_transformers_encoder_runs_once(torch) -> None:
 def test_a_layer_that_does_not_exist_names_the_near_ones(torch) -> None:
     with pytest.raises(ModelError, match=r"Net: has no layer 'midle'\. Did you mean 'middle'\?"):
         fs.uncertainty.add_dropout(convolutions(torch), ["midle"])
-    with pytest.raises(OptionError, match="a dropout rate lies between 0 and 1; got 1"):
+    with pytest.raises(OptionError, match="the dropout rate must be between 0 and 1; got 1"):
         fs.uncertainty.add_dropout(convolutions(torch), ["middle"], rate=1)
 
 
@@ -152,7 +152,7 @@ def test_a_layer_within_another_has_dropout_of_its_own_and_the_head_has_none(tor
         dropout.register_forward_hook(lambda module, *_: seen.append(module.layer))
     made(torch.randn(1, 3, 6, 6))
     assert set(seen) == {"stem", "stem.0"}
-    with pytest.raises(ModelError, match=r"'net\.head' is the head itself; name a layer below it"):
+    with pytest.raises(ModelError, match=r"'net\.head' is the head itself; name a layer before it"):
         fs.uncertainty.add_dropout(fs.uncertainty.replace_head(convolutions(torch)), ["net.head"])
 
 

@@ -267,12 +267,12 @@ def test_auxiliary_heads_are_not_the_last_layer(torch) -> None:
 def test_what_cannot_be_replaced_is_said(torch, net) -> None:
     with pytest.raises(
         ModelError,
-        match=r"Sequential: has no linear layer or 1x1 convolution that could be replaced; its last layers are 0 \(ReLU\)",
+        match=r"Sequential: has no linear layer or 1x1 convolution to replace; its last layers are 0 \(ReLU\)",
     ):
         fs.uncertainty.replace_head(torch.nn.Sequential(torch.nn.ReLU()), "gp")
-    with pytest.raises(ModelError, match=r"has no layer '3'\. Those that can be replaced are 2"):
+    with pytest.raises(ModelError, match=r"has no layer '3'\. Replaceable layers: 2"):
         fs.uncertainty.replace_head(net, "gp", layer="3")
-    with pytest.raises(ModelError, match="its layer '0' is Conv2d; only linear layers and 1x1 convolutions can be replaced"):
+    with pytest.raises(ModelError, match="layer '0' is Conv2d; only linear layers and 1x1 convolutions can be replaced"):
         fs.uncertainty.replace_head(net, "gp", layer="0")
     with pytest.raises(OptionError, match=r"head 'gpp' is not known; use linear, .* Did you mean 'gp'\?"):
         fs.uncertainty.replace_head(net, "gpp")
@@ -291,7 +291,7 @@ def test_a_layer_that_the_output_does_not_come_from_is_found_out(torch) -> None:
         def forward(self, x):
             return self.used(x)
 
-    with pytest.raises(ModelError, match="the layer that was replaced is not the one that its output comes from"):
+    with pytest.raises(ModelError, match="the replaced layer is not the one that produces the output"):
         fs.uncertainty.replace_head(Net(), "batch-ensemble")(torch.zeros(1, 3, 4, 4))
 
 
@@ -327,7 +327,7 @@ def test_a_precision_that_training_left_singular_is_still_taken_into_use(torch) 
         head(plane)
     assert torch.isfinite(head.eval()(plane)).all()
     head.precision.fill_(float("nan"))
-    with pytest.raises(ModelError, match="the precision of the Gaussian process is not finite, or not positive"):
+    with pytest.raises(ModelError, match="the precision matrix of the Gaussian process is not finite or not positive definite"):
         head.invert_precision()
 
 

@@ -117,7 +117,7 @@ def test_members_in_encoder_blocks_are_one_member_without_spread_and_three_netwo
     assert float((said.members[:, 0] - said.members[:, 1]).abs().max()) > 1e-3
     alone = net(image[1:])
     torch.testing.assert_close(said.members[1:], alone.members, rtol=1e-4, atol=1e-5)
-    with refused(OptionError, "fast weights were asked for in the last 4 blocks; the encoder has 3"):
+    with refused(OptionError, "fast weights requested for the last 4 blocks, but the encoder has only 3"):
         Segmenter(small_vit(), 5).use_members(4, 3, "normal", 0.5, 0)
 
 
@@ -133,7 +133,7 @@ def test_a_description_with_members_in_its_blocks_is_built_again(torch, tmp_path
     image = torch.rand(1, 3, 32, 32)
     assert again == about
     assert torch.equal(loaded(image).members, net(image).members)
-    with refused(ModelError, "fast weights in encoder blocks are for a Segmenter with the head batch-ensemble"):
+    with refused(ModelError, "fast weights in encoder blocks need a Segmenter with the head batch-ensemble"):
         d.build(d.Description("segformer-b0", CLASSES, head="batch-ensemble", member_blocks=1))
 
 
@@ -175,11 +175,11 @@ def test_a_folder_of_a_semantic_network_gets_another_last_layer(torch, tmp_path:
     net = fs.uncertainty.replace_head(of_folder(str(tmp_path), 3), "gp", classes=3, features=16).eval()
     assert net(torch.rand(1, 3, 64, 64)).logits.shape == (1, 3, 16, 16)
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
-    with refused(ModelError, "is of kind 'bert', which cannot be trained here; kinds that can are .*segformer"):
+    with refused(ModelError, "is of kind 'bert', which train does not support; supported kinds: .*segformer"):
         of_folder(str(tmp_path), 3)
     (tmp_path / "model.safetensors").unlink()
     (tmp_path / "config.json").write_text('{"model_type": "segformer"}')
-    with refused(ModelError, "holds no weights as safetensors; nothing else is read, since it may run code"):
+    with refused(ModelError, "has no safetensors weights; other formats are not read because they can run code"):
         of_folder(str(tmp_path), 3)
 
 

@@ -76,13 +76,13 @@ def test_a_damaged_folder_is_refused_in_one_line(tmp_path: Path) -> None:
     about = json.loads((folder / "network.json").read_text())
     about["network"]["classes"] = ["road", "sky"]
     (folder / "network.json").write_text(json.dumps(about))
-    with refused(ModelError, r"weights.safetensors: are the weights of another network: .* is \(3,.*, and the network's \(2,"):
+    with refused(ModelError, r"weights.safetensors: the weights do not match the network: .* is \(3,.*, and the network's \(2,"):
         fs.prediction.open_model(f"{folder}/backbone.py:net")
     (folder / "weights.safetensors").write_bytes(b"\x80\x04pickle")
-    with refused(ModelError, "weights.safetensors: are no weights: "):
+    with refused(ModelError, "weights.safetensors: not valid weights: "):
         fs.prediction.open_model(f"{folder}/backbone.py:net")
     (folder / "network.json").write_text("{}")
-    with refused(ModelError, "network.json: is no description of a network"):
+    with refused(ModelError, "network.json: not a valid network description"):
         fs.prediction.open_model(f"{folder}/backbone.py:net")
 
 
@@ -93,7 +93,7 @@ def test_a_backbone_of_ones_own_that_is_no_module_is_refused(tmp_path: Path) -> 
     with refused(ModelError, "backbone.py:net: returned int; expected a torch module"):
         build(described(), tmp_path)
     (tmp_path / "backbone.py").write_text("def net():\n    raise ValueError('no weights')\n")
-    with refused(ModelError, "backbone.py:net: it failed: ValueError: no weights"):
+    with refused(ModelError, "backbone.py:net: raised an error: ValueError: no weights"):
         build(described(), tmp_path)
 
 
@@ -104,7 +104,10 @@ def test_no_spelling_of_a_folder_names_the_code_in_it(tmp_path: Path, spelling: 
     made(tmp_path / "m")
     monkeypatch.chdir(tmp_path)
     for folder in (spelling.format("m"), spelling.format("./m")):
-        with refused(ModelError, "its backbone is code, which runs as you; if you trust it, name it as .*backbone.py:net"):
+        with refused(
+            ModelError,
+            "its backbone is Python code, which would run with your permissions; if you trust it, name it as .*backbone.py:net",
+        ):
             fs.prediction.open_model(folder)
         assert network_folder.kept_as(folder) == str(tmp_path / "m")
     assert network_folder.kept_as("./m/backbone.py:net") == f"{tmp_path / 'm'}/backbone.py:net"

@@ -104,7 +104,7 @@ def test_a_checkpoint_of_another_network_is_refused_and_one_of_another_key_is_no
     killed.close()
     with refused(
         ModelError,
-        "step-00000002-key.safetensors: is of another network: 4 tensors are missing, such as net.3.head.kernel; remove .* to begin anew",
+        "step-00000002-key.safetensors: does not match the network: 4 tensors are missing, such as net.3.head.kernel; delete .* to start over",
     ):
         next(steps_of(torch, tmp_path, network(torch, "gp", features=8)))
     first = next(train(network(torch), PLAN, Task(10, read), tmp_path, "other", Machine()))
@@ -147,9 +147,7 @@ def test_with_too_little_memory_a_batch_goes_through_in_parts_to_the_same_gradie
             assert shares.most == most
         assert gradients[0][0] == pytest.approx(gradients[1][0], rel=1e-5)
         torch.testing.assert_close(gradients[0][1], gradients[1][1], rtol=1e-4, atol=1e-6)
-    assert (
-        said[0] == "note: memory is too short for 4 images at once; 2 go through the network at a time, and a step is still of 4"
-    )
+    assert said[0] == "note: out of memory with 4 images at once; continuing with 2 at a time (a step still averages 4)"
 
 
 def _short(inner, most, x):
@@ -161,9 +159,7 @@ def _short(inner, most, x):
 def test_one_image_that_does_not_fit_is_said(torch, tmp_path: Path) -> None:
     net = network(torch)
     net.forward = lambda _: (_ for _ in ()).throw(MemoryError)
-    with refused(
-        ModelError, "training on a single image does not fit into memory; make --crop smaller, or --checkpoint-activations"
-    ):
+    with refused(ModelError, "out of memory with a single image; use a smaller --crop, or --checkpoint-activations"):
         next(steps_of(torch, tmp_path, net))
 
 
@@ -185,7 +181,7 @@ def test_a_picture_that_does_not_fit_when_it_is_shown_whole_is_said(torch) -> No
 
     net = network(torch, "gp", features=8).eval()
     net.net.forward = lambda _: (_ for _ in ()).throw(RuntimeError("DefaultCPUAllocator: not enough memory"))
-    why = "a picture of 32x24 does not fit into memory when it is shown whole, for validation or the covariance; make --size smaller"
+    why = "an image of 32x24 does not fit into memory for validation or the covariance, which use whole images; use a smaller --size"
     with refused(ModelError, why):
         validate(net, Images(1, read), "cpu")
     with refused(ModelError, why):

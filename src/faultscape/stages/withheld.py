@@ -33,9 +33,7 @@ def find_withheld(stress: StressSets, classes: Classes, asked: str | None) -> Wi
     if asked is not None and asked != ALL and asked not in held:
         raise OptionError(f"the study has no holdout {asked!r}; it has {', '.join(held) or 'none'}.{closest(asked, [*held])}")
     if asked is None and len(held) > 1:
-        raise OptionError(
-            f"the study has several holdouts ({', '.join(held)}); say with --withhold which one's classes are not learnt, or none"
-        )
+        raise OptionError(f"the study has several holdouts ({', '.join(held)}); choose one with --withhold, or `--withhold none`")
     name = asked if asked is not None else next(iter(held), ALL)
     places = np.arange(len(classes) + 1, dtype=np.int16)
     places[-1] = OUTSIDE

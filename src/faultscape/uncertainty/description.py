@@ -156,7 +156,7 @@ def load(folder: Path, *, own_code: bool = False) -> tuple[Description, nn.Modul
     if description.own_function and not own_code:
         place = folder / OWN_FILE
         raise ModelError(
-            f"{folder}: its backbone is code, which runs as you; if you trust it, name it as {place}:{description.own_function}"
+            f"{folder}: its backbone is Python code, which would run with your permissions; if you trust it, name it as {place}:{description.own_function}"
         )
     net = build(description, folder)
     load_weights(net, folder / WEIGHTS)
@@ -170,9 +170,9 @@ def read_description(folder: Path) -> Description:
         held = pydantic.TypeAdapter(dict[str, Any]).validate_json(path.read_bytes())
         return _READ.validate_python(held["network"], strict=False)
     except FileNotFoundError:
-        raise ModelError(f"{folder}: is no trained network; it holds no {NETWORK}") from None
+        raise ModelError(f"{folder}: not a trained network: it has no {NETWORK}") from None
     except (OSError, ValueError, KeyError) as error:
-        raise ModelError(f"{path}: is no description of a network: {library_text(error, most=200)}") from None
+        raise ModelError(f"{path}: not a valid network description: {library_text(error, most=200)}") from None
 
 
 def load_weights(net: nn.Module, path: Path) -> None:
@@ -182,11 +182,11 @@ def load_weights(net: nn.Module, path: Path) -> None:
     try:
         state = of_bytes(path.read_bytes())
     except FileNotFoundError:
-        raise ModelError(f"{path}: there is no such file; the weights of the network are gone") from None
+        raise ModelError(f"{path}: file not found; the weights of the network are missing") from None
     except Exception as error:  # noqa: BLE001 - safetensors raises an error of its own
-        raise ModelError(f"{path}: are no weights: {library_text(error, most=200)}") from None
+        raise ModelError(f"{path}: not valid weights: {library_text(error, most=200)}") from None
     if why := differing(dict(net.state_dict()), state):
-        raise ModelError(f"{path}: are the weights of another network: {why}")
+        raise ModelError(f"{path}: the weights do not match the network: {why}")
     net.load_state_dict(state)
 
 
@@ -212,7 +212,7 @@ def of_file(name: str) -> nn.Module:
     except FaultscapeError as error:
         raise ModelError(str(error)) from None
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a person's code raises
-        raise ModelError(f"{name}: it failed: {type(error).__name__}: {library_text(error)}") from None
+        raise ModelError(f"{name}: raised an error: {type(error).__name__}: {library_text(error)}") from None
     if not isinstance(made, nn.Module):
         raise ModelError(
             f"{name}: returned {type(made).__name__}; expected a torch module that ends in a linear layer or a 1x1 convolution"
@@ -231,7 +231,7 @@ def _set_dropout(net: nn.Module, rate: float) -> None:
 def _use_members(net: nn.Module, description: Description) -> None:
     inner = net.net if isinstance(net, DoubtNetwork) else net
     if not isinstance(inner, Segmenter) or description.head != "batch-ensemble":
-        raise ModelError("fast weights in encoder blocks are for a Segmenter with the head batch-ensemble")
+        raise ModelError("fast weights in encoder blocks need a Segmenter with the head batch-ensemble")
     told = {"members": 3, "fast_start": "normal", "spread": 0.5, **description.head_options}
     inner.use_members(
         description.member_blocks, int(told["members"]), told["fast_start"], float(told["spread"]), description.seed

@@ -182,13 +182,13 @@ def add_dropout(
     torch.Size([1, 8, 4, 4, 4])
     """
     if not 0 < rate < 1:
-        raise OptionError(f"a dropout rate lies between 0 and 1; got {rate}")
+        raise OptionError(f"the dropout rate must be between 0 and 1; got {rate}")
     if not layers or samples < 1:
-        raise OptionError("MC dropout has one layer or more, and one member or more")
+        raise OptionError("MC dropout needs at least one layer and one member")
     known, dropouts = dict(net.named_modules()), []
     for layer in layers:
         if isinstance(net, DoubtNetwork) and layer == f"net.{net.layer}":
-            raise ModelError(f"{layer!r} is the head itself; name a layer below it")
+            raise ModelError(f"{layer!r} is the head itself; name a layer before it")
         if not layer or layer not in known:
             some = ", ".join([key for key in known if key][-8:]) or "none with a name"
             raise ModelError(

@@ -64,7 +64,7 @@ def export_network(folder: Path, form: ExportForm) -> str:
             (_onnx if form == "onnx" else _exported)(plain, example, path, said, free=free)
     except Exception as error:  # noqa: BLE001 - whatever torch's exporter raises
         raise ModelError(
-            f"--export {form}: torch cannot export {about.backbone}: {library_text(error, first_line=True)}"
+            f"--export {form}: torch could not export {about.backbone}: {library_text(error, first_line=True)}"
         ) from None
     return str(path)
 

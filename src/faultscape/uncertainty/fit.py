@@ -41,7 +41,7 @@ def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
     """
     heads = processes_of(net)
     if not heads:
-        raise ModelError(f"{type(net).__name__}: has no Gaussian process, whose covariance could be fitted")
+        raise ModelError(f"{type(net).__name__}: has no Gaussian process head, so there is no covariance to fit")
     net.eval()
     inner = net.net if isinstance(net, DropoutNetwork) else net  # whose members would each add their own
     for head in heads:
@@ -58,7 +58,7 @@ def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
         for head in heads:
             head.gathering = False
     if not seen:
-        raise ModelError("no batch was given, from which the covariance could be fitted")
+        raise ModelError("no batches given; the covariance needs at least one")
     for head in heads:
         head.invert_precision()
 
@@ -73,7 +73,7 @@ def tune_mean_field(
     """
     heads = processes_of(net)
     if not heads:
-        raise ModelError(f"{type(net).__name__}: has no Gaussian process, whose mean-field factor could be tuned")
+        raise ModelError(f"{type(net).__name__}: has no Gaussian process head, so there is no mean-field factor to tune")
     found = dict[float, float]()
     for factor in factors:
         for head in heads:

@@ -91,7 +91,7 @@ def replace_head(
     if name:
         net.set_submodule(name, place(made.to(device)).train(net.training))
         return DoubtNetwork(net, name)
-    raise ModelError("the network is a single layer; put it into a module of its own, such as torch.nn.Sequential")
+    raise ModelError("the network is a single layer; wrap it in a module, such as torch.nn.Sequential")
 
 
 def last_layer(net: nn.Module, name: str = "") -> tuple[str, Any]:
@@ -112,16 +112,14 @@ def last_layer(net: nn.Module, name: str = "") -> tuple[str, Any]:
         known = dict(net.named_modules())
         if name in known:
             raise ModelError(
-                f"{called}: its layer {name!r} is {type(known[name]).__name__}; only linear layers and 1x1 convolutions can be replaced"
+                f"{called}: layer {name!r} is {type(known[name]).__name__}; only linear layers and 1x1 convolutions can be replaced"
             )
         raise ModelError(
-            f"{called}: has no layer {name!r}.{closest(name, [*known])} Those that can be replaced are {', '.join([*found][-8:]) or 'none'}"
+            f"{called}: has no layer {name!r}.{closest(name, [*known])} Replaceable layers: {', '.join([*found][-8:]) or 'none'}"
         )
     main = {key: module for key, module in found.items() if "aux" not in key.lower()}
     if not main:
-        raise ModelError(
-            f"{called}: has no linear layer or 1x1 convolution that could be replaced; its last layers are {_last_words(net)}"
-        )
+        raise ModelError(f"{called}: has no linear layer or 1x1 convolution to replace; its last layers are {_last_words(net)}")
     labels = getattr(getattr(net, "config", None), "num_labels", None)
     fitting = {key: module for key, module in main.items() if labels and _outputs(module) == labels}
     return list((fitting or main).items())[-1]
@@ -137,7 +135,7 @@ def output_tensor(given: Any) -> Tensor:
     if isinstance(given, tuple | list) and given:
         return output_tensor(given[0])
     if not isinstance(given, Tensor):
-        raise ModelError(f"the network gave {type(given).__name__}; expected a tensor, or one called `logits` or `out`")
+        raise ModelError(f"the network returned {type(given).__name__}; expected a tensor, or an output with `logits` or `out`")
     return given
 
 

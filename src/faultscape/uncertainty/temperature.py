@@ -45,9 +45,7 @@ def fit_temperature(logits: np.ndarray, labels: np.ndarray, *, per_class: bool =
     labels = np.asarray(labels)
     if not len(labels) or not np.isfinite(held).all():
         raise MetricError(
-            "a temperature is fitted to labelled pixels with finite logits; got none"
-            if not len(labels)
-            else "logits that are not finite have no temperature"
+            "no labelled pixels to fit a temperature to" if not len(labels) else "logits must be finite to fit a temperature"
         )
     ends = (np.log(LEAST), np.log(MOST))
     found = minimize_scalar(

@@ -20,29 +20,29 @@ def fit(
     seed: int = 0,
     device: str | None = None,
 ) -> Fitted:
-    """Fit a method to a model of the study: temperature, by which its logits are divided, so that its probabilities say how often it is right.
+    """Calibrate a model of the study on labelled images: temperature scaling.
 
-    The temperature is that of the least negative log-likelihood on labelled images that the model was not trained on. It stands among the model's options, and `predict` uses it from then on; predict the model under two
-    names to compare it with itself.
+    The temperature minimises the negative log-likelihood on labelled images that the model was not trained on. It is stored with the model's options, and `predict` applies it from then on; to compare a model before and
+    after, predict it under two names and fit one of them.
 
     Parameters
     ----------
     study
         The study folder.
     method
-        temperature.
+        temperature: divide logits by one number, or one per class.
     model
-        The model, a network.
+        A network of the study.
     validation
         A labelled set to fit to; default: images of role validation.
     truth
         Whose labels; default: labels, or the only ones.
     per_class
-        A temperature for each class, which may change labels too.
+        One temperature per class, which can change labels.
     pixels
-        Pixels of each image that are looked at.
+        Pixels sampled per image.
     seed
-        Of the choice of pixels.
+        Seed of the sampling.
     device
         cpu, cuda or cuda:N; default: a GPU where there is one.
     """

@@ -30,50 +30,50 @@ def train(
     head_options: HeadOptions = HeadOptions(),
     machine: TrainingMachine = TrainingMachine(),
 ) -> Trained | Swept:
-    """Train a network on a study's labels, with a last layer that knows doubt: linear, batch-ensemble, gp, heteroscedastic or batch-ensemble+gp.
+    """Train a segmentation network on the labels of a study, with a head that estimates its own uncertainty.
 
-    The network lies in STUDY/models/NAME, which `predict` takes as a source, here or on another machine. A run that was killed goes on with the same line.
+    The network is written to STUDY/models/NAME; pass that folder to `predict`, here or on another machine. To resume an interrupted run, repeat the command.
 
-    BACKBONE is segmenter-T/16, -S/16, -B/16 or -L/16, segformer-b0 to -b5, deeplabv3plus (-50, -18), hf:OWNER/MODEL or a folder of the transformers library, or file.py:function, which returns a torch module that ends in a linear layer or a 1x1 convolution.
+    BACKBONE is segmenter-T/16, -S/16, -B/16 or -L/16, segformer-b0 to -b5, deeplabv3plus (-50, -18), hf:OWNER/MODEL or a folder of the transformers library, or file.py:function, which returns a torch module ending in a linear layer or a 1x1 convolution.
 
     Parameters
     ----------
     study
         The study folder.
     name
-        What the network is called.
+        Name of the network.
     backbone
-        Which network, as above.
+        The network, as above.
     head
-        Its last layer.
+        The last layer: linear, batch-ensemble, gp, heteroscedastic or batch-ensemble+gp.
     dropout_at
-        A layer behind which values are left out at random, in use too, so that the network has members (MC dropout); or several with commas between them. Repeat it for more.
+        Layers after which dropout stays active at prediction time (MC dropout), separated by commas; can be repeated.
     dropout_rate
-        Share of values that MC dropout leaves out.
+        The rate of MC dropout.
     dropout_samples
-        Members that MC dropout makes of a network in use.
+        The number of MC dropout samples at prediction time.
     loss
-        ce; void-class: void pixels are a class of their own; entropy: even probabilities on void pixels.
+        ce: cross-entropy; void-class: void pixels are an extra class; entropy: uniform probabilities on void pixels.
     preset
         s3-paper, s3-code (as Buchanan et al. 2022, and as their code), or camvid-small (minutes on two cores).
     init
-        A trained network of the study to start from; all of its parameters are trained on.
+        Start from this trained network of the study; all parameters are trained further.
     from_scratch
-        With a preset that trains heads on from a linear network: train all of it instead.
+        With a preset that starts heads from a trained linear network: train everything from random weights instead.
     sweep
-        OPTION=A,B,C of the head, or seed=A,B,C: a network for each value, called NAME-OPTION-VALUE.
+        OPTION=A,B,C of the head, or seed=A,B,C: train one network per value, called NAME-OPTION-VALUE.
     seed
-        Of weights, the order of images, crops and noise.
+        Seed of the weights, the order of images, crops and noise.
     export
-        onnx or pt2: write the network as one file too.
+        onnx or pt2: also write the network as one file.
     data
-        What a network learns from: `TrainingData(set_=...)`.
+        Training and validation data: `TrainingData(set_=...)`.
     schedules
-        How long and at which rate: `Schedules(epochs=...)`.
+        The training schedule: `Schedules(epochs=...)`.
     head_options
-        What the head is told: `HeadOptions(members=...)`.
+        Options of the head: `HeadOptions(members=...)`.
     machine
-        What training runs on: `TrainingMachine(device=...)`.
+        The machine: `TrainingMachine(device=...)`.
     """
     need_libraries()
     from faultscape.stages.train.train_network import train_networks
@@ -81,7 +81,7 @@ def train(
     words = several(dropout_at)
     layers = tuple(layer.strip() for word in words for layer in str(word).split(",")) if isinstance(words, tuple) else words
     if any(not layer for layer in layers):
-        raise OptionError("--dropout-at is a layer, or several with commas between them; one of them is empty")
+        raise OptionError("--dropout-at: one of the layer names is empty")
     options = TrainOptions(
         needed_text(study, "study"), name, backbone, head, layers, dropout_rate, dropout_samples, loss, preset, init, from_scratch, sweep, seed, export, data, schedules, head_options, machine
     )  # fmt: skip

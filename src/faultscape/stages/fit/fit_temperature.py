@@ -40,14 +40,14 @@ def fit_model(options: FitOptions) -> Fitted:
     with writing(root):
         settings = read_settings(root)
         if settings.classifies:
-            raise OptionError("fit is for models of label maps, and this is a study of classifiers")
+            raise OptionError("fit is for segmentation studies; this is a study of classifiers")
         model = _model(settings, options.model)
         rows = find_labelled(
             root, settings, options.truth, [options.validation] if options.validation else None, "validation", "validation"
         )
         if not len(rows):
             raise StudyError(
-                "there is nothing to fit to: no image of role validation has labels; collect some with --role validation, or name a labelled set with --validation"
+                "nothing to fit to: no image of role validation has labels; collect some with --role validation, or name a labelled set with --validation"
             )
         inference, digest = _opened(model, settings, options.device or "")
         with devices.fixed_threads(int(model.options.get("threads", 1))):
@@ -85,7 +85,7 @@ def _model(settings: Settings, name: str) -> ModelSettings:
         raise ModelError(f"the study has no model {name!r}; it has {', '.join(known) or 'none'}.{closest(name, known)}")
     kind = catalogue.kind_named(settings.models[name].kind)
     if kind.load is None:
-        raise ModelError(f"{name}: is a {kind.called}, which has no logits here; a temperature is fitted to a network")
+        raise ModelError(f"{name}: is a {kind.called}, which has no logits; a temperature can only be fitted to a network")
     return settings.models[name]
 
 
@@ -98,9 +98,7 @@ def _opened(model: ModelSettings, settings: Settings, device: str) -> tuple[Infe
     with devices.fixed_threads(int(model.options.get("threads", 1))):
         inference = networks.inference(model.source, options, load=kind.load, runtime=kind.runtime)
     if inference.network.marginal:
-        raise ModelError(
-            f"{model.source}: is a network of queries, whose scores are no logits, so that no temperature can be fitted"
-        )
+        raise ModelError(f"{model.source}: is a query-based network without per-class logits, so no temperature can be fitted")
     return inference, kind.digest(model.source, model.options) + inference.network.weights
 
 
@@ -115,11 +113,11 @@ def _pixels(
         for key, answer, truth in _answers(inference, settings, rows):
             layers = (answer.scores,) if answer.scores is not None else answer.members or ()
             if not layers:
-                raise ModelError(f"{inference.name}: gives labels and no logits, so that no temperature can be fitted")
+                raise ModelError(f"{inference.name}: returns labels without logits, so no temperature can be fitted")
             own = _channels(places, len(layers[0]), len(settings.class_list), inference.name)
             if most * len(rows) * len(layers) * len(layers[0]) > _MOST:
                 most = max(1, _MOST // (len(rows) * len(layers) * len(layers[0])))
-                print(f"note: {most:,} pixels of each image are taken, and not {options.pixels:,}, so that memory holds them")
+                print(f"note: using {most:,} pixels per image instead of {options.pixels:,} to limit memory")
             at = np.flatnonzero(own[truth].ravel() >= 0)
             seed = int.from_bytes(hashlib.sha256(f"{options.seed}/{key}".encode()).digest()[:8], "little")
             at = np.random.default_rng(seed).permutation(at)[:most]
@@ -133,9 +131,7 @@ def _pixels(
                 labels.append(own[truth].ravel()[at])
             tick(1)
     if not logits:
-        raise StudyError(
-            "no labelled pixel of the validation images is of a class that the model knows; check --labels of the model"
-        )
+        raise StudyError("no validation image has a labelled pixel of a class the model predicts; check the model's --labels")
     return np.concatenate(logits), np.concatenate(labels), len(logits)
 
 
@@ -145,7 +141,7 @@ def _answers(inference: Inference, settings: Settings, rows: LabelledImages) -> 
         try:
             photo = read_photo(image)[0]
         except ImageError as error:
-            print(f"note: {image.id}: {error}; it is left out")
+            print(f"note: {image.id}: {error}; skipped")
             continue
         size = settings.working_size or (photo.shape[1], photo.shape[0])
         (answer,) = inference.run([inference.prepare(photo, size)])
@@ -160,7 +156,7 @@ def _channels(places: np.ndarray, channels: int, classes: int, name: str) -> np.
     for channel in range(channels):
         if (place := int(places[channel])) < classes:
             if own[place] >= 0:
-                raise ModelError(f"{name}: two of its channels mean one class of the study, so that no temperature can be fitted")
+                raise ModelError(f"{name}: two of its channels map to the same class, so no temperature can be fitted")
             own[place] = channel
     return own
 

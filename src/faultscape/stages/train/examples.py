@@ -74,18 +74,18 @@ def find_examples(root: Path, settings: Settings, data: TrainingData, withheld: 
     if not len(train):
         where = f"no image of {', '.join(data.set_)} has labels" if data.set_ else "no image of role train has labels"
         raise StudyError(
-            f"there is nothing to learn from: {where}; collect labelled images with --role train and bring their labels in, or name a labelled set with --set"
+            f"nothing to train on: {where}; collect images with --role train and import their labels, or name a labelled set with --set"
         )
     if data.validation and not len(validation):
-        raise StudyError(f"no image of {data.validation} has labels; leave --validation out, or bring its labels in")
+        raise StudyError(f"no image of {data.validation} has labels; import its labels, or leave --validation out")
     if both := (train.ids & validation.ids) | (train.parents & validation.parents):
         raise OptionError(
-            f"{counted(len(both), 'image')} would be learnt from and watched, such as {min(both)}; name different sets"
+            f"{counted(len(both), 'image')} would be in both training and validation, such as {min(both)}; use disjoint sets"
         )
     if not any((train.labels(k) >= 0).any() for k in range(len(train))):
         known = ", ".join(withheld.classes.names[:6])
         raise StudyError(
-            f"no training image has a labelled pixel of a class that is learnt ({known}, ...); check the labels, and --withhold"
+            f"no training image has a labelled pixel of the classes to learn ({known}, ...); check the labels and --withhold"
         )
     return train, validation
 

@@ -85,7 +85,7 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
         notes.append(f"note: --preset {options.preset}: {preset.notes}")
     if preset and preset.member_blocks and options.head == "batch-ensemble" and not blocks:
         notes.append(
-            f"note: {description.backbone} is no Segmenter, so that --preset {options.preset} has fast weights in its head alone"
+            f"note: {description.backbone} is not a Segmenter, so --preset {options.preset} puts fast weights in the head only"
         )
     return Wanted(description, plan, start, file, tuple(notes), keeps, _origin(options))
 
@@ -115,7 +115,7 @@ def _plan(options: TrainOptions, preset: TrainingPreset | None, classes: int, im
         plan = replace(plan, steps=max(1, round(plan.all_steps(images) * preset.from_init)))
     said = _said(options.schedules)
     if "steps" in said and "epochs" in said:
-        raise OptionError("--steps is how long training takes, and so is --epochs; give one of them")
+        raise OptionError("give either --steps or --epochs, not both")
     if "epochs" in said:
         said["steps"] = 0
     plan = replace(plan, **said, seed=options.seed)
@@ -138,7 +138,7 @@ def _need_start(options: TrainOptions, preset: TrainingPreset | None) -> None:
     """OptionError where a preset trains heads on from a plain network, and none is named."""
     if preset and preset.from_init < 1 and options.head != "linear" and not options.init and not options.from_scratch:
         raise OptionError(
-            f"--preset {preset.name} trains a head on from a network with a linear one: name it with --init, or train all of it with --from-scratch"
+            f"--preset {preset.name} starts this head from a trained linear network: name it with --init, or use --from-scratch to train everything"
         )
 
 
@@ -151,11 +151,11 @@ def _backbone(
     own = preset_named(options.preset).dropout if options.preset else 0.1
     dropout = options.schedules.dropout if options.schedules.dropout is not None else own
     if not 0 <= dropout < 1:
-        raise OptionError(f"--dropout is a share, from 0 to below 1; got {dropout}")
+        raise OptionError(f"--dropout must be at least 0 and below 1; got {dropout}")
     if options.init:
         return _of_network(root, options, names, dropout)
     if not options.backbone:
-        raise OptionError("say which network to train: --backbone NAME, or --init NETWORK to start from one of the study")
+        raise OptionError("name a network to train: --backbone NAME, or --init NETWORK to start from one in the study")
     if Path(options.backbone, "config.json").is_file() or options.backbone.startswith("hf:"):
         folder = hub.folder_of(options.backbone, "") if options.backbone.startswith("hf:") else options.backbone
         start = transformers_networks.of_folder(folder, channels)
@@ -205,20 +205,20 @@ def _of_network(
     if not (folder / descriptions.NETWORK).is_file():
         known = sorted(path.parent.name for path in (root / "models").glob(f"*/{descriptions.NETWORK}"))
         raise ModelError(
-            f"--init {options.init}: the study has no trained network of this name; it has {', '.join(known) or 'none'}.{closest(str(options.init), known)}"
+            f"--init {options.init}: the study has no trained network with this name; it has {', '.join(known) or 'none'}.{closest(str(options.init), known)}"
         )
     before, net = descriptions.load(folder, own_code=True)
     if options.backbone and options.backbone != before.backbone:
         raise ModelError(
-            f"--init {options.init}: is {before.backbone}, and --backbone is {options.backbone}; a network starts from one of the same"
+            f"--init {options.init}: is a {before.backbone}, but --backbone is {options.backbone}; both must be the same"
         )
     if before.classes != names:
         raise ModelError(
-            f"--init {options.init}: knows {len(before.classes)} classes ({', '.join(before.classes[:4])}, ...), and {len(names)} are to be learnt ({', '.join(names[:4])}, ...); a network starts from one of the same"
+            f"--init {options.init}: has {len(before.classes)} classes ({', '.join(before.classes[:4])}, ...), but {len(names)} are to be learnt ({', '.join(names[:4])}, ...); both must be the same"
         )
     if not isinstance(net, DoubtNetwork) or before.member_blocks:
         raise ModelError(
-            f"--init {options.init}: has MC dropout or fast weights in its blocks; start from a network without them"
+            f"--init {options.init}: has MC dropout or fast weights in its blocks; start from a network without either"
         )
     file = folder / descriptions.OWN_FILE
     about = replace(before, dropout_at=(), dropout=dropout, seed=options.seed)

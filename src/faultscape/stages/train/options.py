@@ -28,18 +28,18 @@ LIBRARIES = ("torch", "transformers", "accelerate", "safetensors")
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What a network learns from, and what it is watched on.
+    """Training and validation data.
 
     Parameters
     ----------
     set_
-        A set whose labelled images are learnt from; default: all images of role train. Repeat it for more.
+        A set to train on; default: all images of role train. Can be repeated.
     validation
-        A set on which the network is watched, and the mean-field factor of a Gaussian process is tuned; default: images of role validation, if there are any.
+        The validation set, on which the mean-field factor of a Gaussian process is also tuned; default: images of role validation, if there are any.
     truth
         Whose labels; default: labels, or the only ones.
     withhold
-        A holdout of the study (`stress holdout`), whose classes the network does not learn; default: the study's only one, if there is one. none: learn all classes.
+        A holdout of the study (`stress holdout`) whose classes the network does not learn; default: the study's only one. none: learn all classes.
     """
 
     set_: list[str] | None = None
@@ -50,40 +50,40 @@ class TrainingData:
 
 @dataclass(frozen=True)
 class Schedules:
-    """How long, at which rate and on what a network is trained; a preset says it otherwise.
+    """The training schedule; a preset changes these defaults.
 
     Parameters
     ----------
     epochs
-        How often training goes over all images (default 100).
+        Passes over the training images (default 100).
     steps
-        How many steps it takes, in place of epochs.
+        The number of steps, instead of epochs.
     batch
-        Images a step (default 8).
+        Images per step (default 8).
     rate
-        Learning rate at its highest (default 1e-4).
+        The peak learning rate (default 1e-4).
     schedule
-        How the rate falls: polynomial, cosine, or constant (default polynomial).
+        The learning rate schedule: polynomial, cosine or constant (default polynomial).
     warm_up
-        Epochs over which the rate rises first (default 0).
+        Epochs of linear warm-up (default 0).
     optimiser
         adam, adamw or sgd (default adamw).
     weight_decay
-        Decay of weights, of adam the gradient's (default 0.01).
+        Weight decay; for adam, added to the gradient (default 0.01).
     gradient_norm
-        The largest norm of the gradients, to which larger ones are cut (default 1).
+        Gradients are clipped to this norm (default 1).
     size
-        WIDTHxHEIGHT to which images are brought first (default: their own).
+        Resize images to WIDTHxHEIGHT first (default: their own size).
     crop
-        WIDTHxHEIGHT of the random part of an image that a step sees (default 512x512).
+        Size of the random crop, WIDTHxHEIGHT (default 512x512).
     scale
-        LEAST,MOST: images are enlarged by a random factor between these before they are cropped (default 0.5,2).
+        MIN,MAX of the random scaling before the crop (default 0.5,2).
     class_weights
-        median-frequency: rare classes weigh more; none by default.
+        median-frequency: weight rare classes more; default none.
     dropout
-        Share of values that the network's own dropout layers leave out in training (default 0.1).
+        Rate of the network's own dropout layers during training (default 0.1).
     validate_every
-        Epochs between two looks at the validation set (default 1).
+        Epochs between validations (default 1).
     """
 
     epochs: float | None = None
@@ -105,34 +105,34 @@ class Schedules:
 
 @dataclass(frozen=True)
 class HeadOptions:
-    """What the head is told, each option for the heads that have it.
+    """Options of heads; each applies to the heads named.
 
     Parameters
     ----------
     members
-        Of batch-ensemble: members (default 3).
+        batch-ensemble: number of members (default 3).
     fast_start
-        Of batch-ensemble: how fast weights start, normal around 1, or as random signs (default normal).
+        batch-ensemble: initialise fast weights normal around 1, or with random signs (default normal).
     spread
-        Of batch-ensemble: the standard deviation of that normal, or the share of signs that are + (default 0.5).
+        batch-ensemble: the standard deviation of normal, or the share of positive signs (default 0.5).
     features
-        Of gp: random features (default 1024).
+        gp: number of random features (default 1024).
     ridge
-        Of gp: ridge of the precision (default 1).
+        gp: ridge of the precision matrix (default 1).
     mean_field
-        Of gp: how far the variance shrinks logits; default: tuned on the validation set, without one 1.
+        gp: how strongly the variance shrinks logits; default: tuned on the validation set, or 1 without one.
     momentum
-        Of gp: let the covariance follow training with this momentum (the authors' 0.99), in place of one exact pass after it.
+        gp: update the covariance during training with this momentum (the authors use 0.99), instead of one exact pass after training.
     scaled
-        Of gp: scale random features so that the prior variance is 1 (default; the authors do not).
+        gp: scale random features to prior variance 1 (default; the authors' code does not).
     factors
-        Of heteroscedastic: rank of the covariance (default 5).
+        heteroscedastic: rank of the covariance (default 5).
     samples
-        Of heteroscedastic: draws (default 1000).
+        heteroscedastic: number of samples (default 1000).
     temperature
-        Of heteroscedastic: temperature of the softmax (default 1).
+        heteroscedastic: softmax temperature (default 1).
     shared_noise
-        Of heteroscedastic: one number a draw for the whole diagonal, as in the authors' code.
+        heteroscedastic: share one random number per sample across all classes, as in the authors' code.
     """
 
     members: int | None = None
@@ -156,7 +156,7 @@ class HeadOptions:
 
 @dataclass(frozen=True)
 class TrainingMachine:
-    """What training runs on.
+    """The machine that trains.
 
     Parameters
     ----------
@@ -165,9 +165,9 @@ class TrainingMachine:
     precision
         no, fp16 or bf16: mixed precision (default no; on a GPU bf16).
     threads
-        Threads on a processor (default: all cores); the same number gives the same bytes.
+        CPU threads (default: all cores); the same number reproduces the same bytes.
     checkpoint_activations
-        Compute the blocks of the network again in the backward pass: less memory for a third more time.
+        Recompute activations in the backward pass: less memory, about a third more time.
     """
 
     device: str | None = None
@@ -210,7 +210,7 @@ class TrainOptions:
                 f"--dropout-rate lies between 0 and 1 and --dropout-samples is 1 or more; got {self.dropout_rate:g} and {self.dropout_samples}"
             )
         if self.init and self.from_scratch:
-            raise OptionError("--init starts from another network, and --from-scratch from none; give one of them")
+            raise OptionError("give either --init or --from-scratch, not both")
         if self.machine.precision not in (None, "no", "fp16", "bf16"):
             raise OptionError(f"--precision {self.machine.precision!r} is not known; use no, fp16 or bf16")
         if self.machine.threads is not None and not 0 < self.machine.threads <= 256:
@@ -226,11 +226,11 @@ class TrainOptions:
         known = [SEED, *(field.name for field in fields(HeadOptions))]
         if key not in known:
             raise OptionError(
-                f"--sweep {self.sweep!r} is not understood; give OPTION=A,B,C of {', '.join(known)}.{closest(key, known)}"
+                f"--sweep {self.sweep!r} is not valid; use OPTION=A,B,C with one of {', '.join(known)}.{closest(key, known)}"
             )
         words = [word.strip() for word in values.split(",")]
         if not equals or len(words) < 2 or not all(words) or len(set(words)) < len(words):
-            raise OptionError(f"--sweep {self.sweep!r} is not understood; give two values or more, each once: {key}=1,3,5")
+            raise OptionError(f"--sweep {self.sweep!r} is not valid; give at least two different values: {key}=1,3,5")
         return key, tuple(_value(key, word) for word in words)
 
 
@@ -262,7 +262,7 @@ def scale_of(text: str) -> tuple[float, float]:
     try:
         least, most = map(float, text.split(","))
     except ValueError:
-        raise OptionError(f"--scale {text!r} is not understood; give LEAST,MOST, for example 0.5,2") from None
+        raise OptionError(f"--scale {text!r} is not valid; use MIN,MAX, for example 0.5,2") from None
     return least, most
 
 

@@ -70,7 +70,7 @@ def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
     root = existing(options.study)
     settings = read_settings(root)
     if settings.classifies:
-        raise OptionError("train learns label maps, and this is a study of classifiers")
+        raise OptionError("train is for segmentation studies; this is a study of classifiers")
     folder = folder_of(root, options.name)
     refuse_twin(options.name, [path.name for path in (root / "models").glob("*") if path.is_dir()], "network")
     withheld = find_withheld(read_stress(root), settings.class_list, options.data.withhold)
@@ -90,9 +90,7 @@ def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
         for note in wanted.notes:
             print(note)
         if before:
-            print(
-                f"{options.name}: was trained with other options, or on other labels; it is trained anew, and stays as it is until that is done"
-            )
+            print(f"{options.name}: options or data changed; retraining (the current network is kept until the new one is done)")
         begun = time.monotonic()
         copied = _copy(root, instead_of, wanted, watch_on, device) if instead_of else None
         about = copied or _train(folder, wanted, train_on, watch_on, options, device, provenance)
@@ -157,14 +155,14 @@ def _train(
         look is not None,
     )
     if any(not head.momentum for head in processes_of(net)):
-        print(f"{options.name}: sums the covariance over {len(train_on)} images")
+        print(f"{options.name}: fitting the covariance of the Gaussian process to {len(train_on)} images")
         fit_covariance(net, (image for image, _ in shown.tensors(device)))
     tuned = None
     if processes_of(net) and "mean_field" not in about.head_options and len(watch_on):
         found = tune_mean_field(net, watched, device)
         tuned = min(found, key=lambda factor: (found[factor], factor))
     elif processes_of(net) and "mean_field" not in about.head_options:
-        print("note: without a validation set the mean-field factor stays 1; name one with --validation")
+        print("note: no validation set, so the mean-field factor stays 1; name a set with --validation to tune it")
     net.eval()
     scores = look(net) if look else {}
     return net, {"steps": last.step, "loss": last.loss, "found": scores}, tuned

@@ -111,8 +111,8 @@ def split(values: Tensor, channels: Channels, name: str = "the network") -> Doub
     """
     if values.ndim not in (2, 4) or values.shape[1] != channels.total:
         raise ModelError(
-            f"{name}: gave an output of shape {tuple(values.shape)}, and its head {channels.total} channels: the layer that was replaced is not the one "
-            "that its output comes from; name that with layer="
+            f"{name}: returned shape {tuple(values.shape)}, but the head produces {channels.total} channels: the replaced layer is not the one "
+            "that produces the output; name that one with layer="
         )
     count, parts = channels.classes, iter(values.split(_widths(channels), dim=1))
     own = next(parts) if channels.logits else None

@@ -184,4 +184,6 @@ def _cholesky(precision: Tensor) -> Tensor:
         lower, failed = torch.linalg.cholesky_ex(precision + share * size * unit)
         if not failed.any():
             return lower
-    raise ModelError("the precision of the Gaussian process is not finite, or not positive; train it without --momentum")
+    raise ModelError(
+        "the precision matrix of the Gaussian process is not finite or not positive definite; train without --momentum"
+    )

@@ -45,7 +45,7 @@ class Segmenter(nn.Module):
         """Give the MLPs of the last encoder blocks fast weights. Errors: OptionError for more blocks than there are."""
         layers = blocks_of(self.vit)
         if not 0 < blocks <= len(layers):
-            raise OptionError(f"fast weights were asked for in the last {blocks} blocks; the encoder has {len(layers)}")
+            raise OptionError(f"fast weights requested for the last {blocks} blocks, but the encoder has only {len(layers)}")
         self.members = members
         layers[-blocks].register_forward_pre_hook(_repeated(members), with_kwargs=True)
         for number, block in enumerate(layers[-blocks:]):
@@ -92,6 +92,6 @@ def _repeated(members: int) -> Any:
 def _own_parts(made: Tensor, members: int) -> Tensor:
     """Return (N, L, E x C) of a head's channels (E x N, L, E x C): of each member's tokens that member's logits."""
     if made.shape[-1] % members:
-        raise OptionError("fast weights in encoder blocks are for the head batch-ensemble with as many members")
+        raise OptionError("fast weights in encoder blocks need the head batch-ensemble with the same number of members")
     parts = made.unflatten(0, (members, -1)).unflatten(-1, (members, -1))  # (E, N, L, E, C)
     return parts.diagonal(dim1=0, dim2=3).permute(0, 1, 3, 2).flatten(2)

@@ -47,7 +47,7 @@ def of_folder(folder: str, classes: int) -> nn.Module:
     told: dict[str, Any] = {"add_pooling_layer": False} if config.model_type in ENCODERS else {}
     safe = any(Path(folder).glob("*.safetensors"))
     if not safe:
-        raise ModelError(f"{folder}: holds no weights as safetensors; nothing else is read, since it may run code")
+        raise ModelError(f"{folder}: has no safetensors weights; other formats are not read because they can run code")
     try:
         with without_warnings():
             made = auto.from_pretrained(folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, **told)
@@ -79,5 +79,5 @@ def _config(folder: str) -> Any:
         raise ModelError(f"{folder}: transformers cannot read its config.json: {library_text(error)}") from None
     if config.model_type not in (*SEMANTIC, *ENCODERS):
         known = ", ".join(sorted([*SEMANTIC, *ENCODERS]))
-        raise ModelError(f"{folder}: is of kind {config.model_type!r}, which cannot be trained here; kinds that can are {known}")
+        raise ModelError(f"{folder}: is of kind {config.model_type!r}, which train does not support; supported kinds: {known}")
     return config

@@ -65,7 +65,7 @@ def read(folder: Path, key: str, net: nn.Module, optimiser: torch.optim.Optimize
             continue
         weights = {name.removeprefix("model/"): value for name, value in tensors.items() if name.startswith("model/")}
         if why := differing(dict(net.state_dict()), weights):
-            raise ModelError(f"{path}: is of another network: {why}; remove {folder} to begin anew")
+            raise ModelError(f"{path}: does not match the network: {why}; delete {folder} to start over")
         net.load_state_dict(weights)
         _restore(optimiser, tensors)
         return about

@@ -119,7 +119,7 @@ def checkpoint_activations(net: nn.Module) -> None:
     """Let a network of the transformers library compute its blocks again in the backward pass, for less memory; ModelError where it has none that can."""
     able = [module for module in net.modules() if hasattr(module, "gradient_checkpointing_enable")]
     if not able:
-        raise ModelError(f"{type(net).__name__}: has no blocks that could be computed again; leave --checkpoint-activations out")
+        raise ModelError(f"{type(net).__name__}: does not support activation checkpointing; leave --checkpoint-activations out")
     cast("Any", able[0]).gradient_checkpointing_enable({"use_reentrant": False})
 
 

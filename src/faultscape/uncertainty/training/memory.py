@@ -36,7 +36,7 @@ def in_memory(image: Tensor) -> Iterator[None]:
         if not is_memory(error):
             raise
         raise ModelError(
-            f"a picture of {'x'.join(map(str, image.shape[:1:-1]))} does not fit into memory when it is shown whole, for validation or the covariance; make --size smaller"
+            f"an image of {'x'.join(map(str, image.shape[:1:-1]))} does not fit into memory for validation or the covariance, which use whole images; use a smaller --size"
         ) from error
 
 
@@ -81,14 +81,12 @@ class Shares:
     def _halve(self, error: BaseException, batch: int, say: Callable[[str], None]) -> None:
         at_once = min(self.most, batch)
         if at_once <= 1:
-            raise ModelError(
-                "training on a single image does not fit into memory; make --crop smaller, or --checkpoint-activations"
-            ) from error
+            raise ModelError("out of memory with a single image; use a smaller --crop, or --checkpoint-activations") from error
         self.most = (at_once + 1) // 2
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         say(
-            f"note: memory is too short for {at_once} images at once; {self.most} go through the network at a time, and a step is still of {batch}"
+            f"note: out of memory with {at_once} images at once; continuing with {self.most} at a time (a step still averages {batch})"
         )
 
 
