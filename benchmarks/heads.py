@@ -90,16 +90,20 @@ def name_of(backbone: str, head: str, seed: int) -> str:
     return f"{backbone.replace('/', '-')}-{head.replace('+', '-')}-{seed}"
 
 
-def job(folder: Path, studies: tuple[str, str, str], backbone: str, head: str, seed: int) -> None:
+def job(folder: Path, studies: tuple[str, str, str], backbone: str, head: str, seed: int, threads: int | None) -> None:
     """Train one network and judge it; what was found goes to FOLDER/cells."""
+    from faultscape.uncertainty.training.curves import read_rows
+
     name, cell = name_of(backbone, head, seed), folder / "cells" / f"{name_of(backbone, head, seed)}.json"
     if cell.exists():
         return
     start = time.perf_counter()
     init = None if head == "linear" else name_of(backbone, "linear", seed)
-    machine = fs.TrainingMachine(precision="bf16")
+    machine = fs.TrainingMachine(precision="bf16", threads=threads)
     made = fs.train(studies[0], name, backbone=backbone, head=head, preset="camvid-small", init=init, seed=seed, machine=machine)
-    trained = time.perf_counter() - start
+    steps = sum(row.seconds for row in read_rows(Path(made.folder)))  # of a run that was killed, those before too
+    trained = max(steps, time.perf_counter() - start)
+    judged = time.perf_counter()
     scorers = ["msp", *SCORERS.get(head, MEMBERS)]
     found: dict[str, dict[str, float]] = {}
     for study in studies[1:]:
@@ -118,7 +122,8 @@ def job(folder: Path, studies: tuple[str, str, str], backbone: str, head: str, s
     }
     about |= {
         "training_seconds": round(trained),
-        "seconds": round(time.perf_counter() - start),
+        "seconds": round(trained + time.perf_counter() - judged),
+        "threads": threads,
         "load": round(os.getloadavg()[0], 1),
         "found": found,
     }
@@ -143,13 +148,13 @@ def numbers_of(card: Card, name: str, scorers: Sequence[str]) -> dict[str, dict[
     return out
 
 
-def run(folder: Path, backbones: Sequence[str], heads: Sequence[str], seeds: Sequence[int]) -> None:
+def run(folder: Path, backbones: Sequence[str], heads: Sequence[str], seeds: Sequence[int], threads: int | None) -> None:
     """Do all jobs that are missing, a seed at a time."""
     studies = make_studies(folder)
     for seed in seeds:
         for backbone in backbones:
             for head in heads:
-                job(folder, studies, backbone, head, seed)
+                job(folder, studies, backbone, head, seed, threads)
 
 
 def table(folder: Path) -> None:
@@ -188,6 +193,20 @@ def cost() -> None:
     torch.set_num_threads(1)
     net, classes = large(19), 19
     image, turns = torch.rand(1, 3, 768, 768), 5
+    tokens = torch.randn(1, 48 * 48, 1024)
+    heads = {kind.name: kind.build(1024, classes, None, 0, **kind.options).eval() for kind in HEADS}
+    heads["gp, 8 members drawn"] = HEADS[2].build(1024, classes, None, 0).eval()
+    heads["gp, 8 members drawn"].draws = 8
+    scores = torch.randn(classes, 48, 48).numpy()
+    rows = {f"head {name}": (lambda head=head: head(tokens)) for name, head in heads.items()}
+    rows |= {
+        f"labels and {name}": (lambda name=name: score_pixels(scorer_named(name), facts_of(scores, (768, 768)), classes=classes))
+        for name in ("msp", "entropy")
+    }
+    passes = {"forward": lambda: net(image)}
+    for layer, where in (("vit.layernorm", "behind the last norm"), ("vit.layers.22", "behind the last block but one")):
+        dropped = fs.uncertainty.add_dropout(large(classes), [layer]).eval()
+        passes[f"MC dropout {where}, 8 members"] = lambda dropped=dropped: dropped(image)
 
     def timed(run) -> float:
         start = time.process_time()
@@ -195,32 +214,19 @@ def cost() -> None:
             run()
         return time.process_time() - start
 
-    tokens = torch.randn(1, 48 * 48, 1024)
-    heads = {kind.name: kind.build(1024, classes, None, 0, **kind.options).eval() for kind in HEADS}
-    heads["gp, 8 members drawn"] = HEADS[2].build(1024, classes, None, 0).eval()
-    heads["gp, 8 members drawn"].draws = 8
-    block = net.vit.layers[-1]
-    scores = torch.randn(classes, 48, 48).numpy()
-    rows = {f"head {name}": (lambda head=head: head(tokens)) for name, head in heads.items()}
-    rows |= {
-        f"labels and {name}": (lambda name=name: score_pixels(scorer_named(name), facts_of(scores, (768, 768)), classes=classes))
-        for name in ("msp", "entropy")
-    }
-    rows["MC dropout at the last block but one: 8 passes of one block"] = lambda: [block(tokens) for _ in range(8)]
-    passes, found = [], {name: [] for name in rows}
-    for turn in range(turns + 1):
-        spent = timed(lambda: net(image)) if turn % 2 == 0 else None
-        passes += [spent] if spent and turn else []
-        for name, run in rows.items():
+    found: dict[str, list[float]] = {name: [] for name in (*passes, *rows)}
+    for turn in range(turns + 1):  # the first is a warm-up
+        for name, run in {**passes, **rows}.items():
             seconds = timed(run)
-            if turn:
-                found[name].append(seconds)
-    once, plain = float(np.median(passes)), float(np.median(found["head linear"]))
+            found[name] += [seconds] if turn else []
+    median = {name: float(np.median(seconds)) for name, seconds in found.items()}
+    once = median["forward"]
     print(f"# forward pass of ViT-L/16 at 768: {once:.1f} s of one thread; load {os.getloadavg()[0]:.1f}")
-    print("| beside the forward pass | ms | share |\n|---|---|---|")
-    for name, seconds in found.items():
-        more = float(np.median(seconds)) - (plain if name.startswith("head") else 0)
-        print(f"| {name} | {1000 * more:.0f} | {more / once:.2%} |", flush=True)
+    print("| beside the forward pass | ms more | share |\n|---|---|---|")
+    for name, seconds in median.items():
+        without = once if name in passes else median["head linear"] if name.startswith("head") else 0
+        if name != "forward":
+            print(f"| {name} | {1000 * (seconds - without):.0f} | {(seconds - without) / once:.2%} |", flush=True)
 
 
 def large(classes: int, dropout: float = 0.0):
@@ -312,13 +318,14 @@ def main() -> None:
     parser.add_argument("--backbones", type=words, default=list(BACKBONES))
     parser.add_argument("--heads", type=words, default=list(HEADS))
     parser.add_argument("--seeds", type=words, default=["0", "1", "2"])
+    parser.add_argument("--threads", type=int)
     given = parser.parse_args()
     folder = Path(given.folder)
     if given.what in ("run", "table") and not given.folder:
         parser.error("name the folder")
     match given.what:
         case "run":
-            run(folder, given.backbones, given.heads, [int(seed) for seed in given.seeds])
+            run(folder, given.backbones, given.heads, [int(seed) for seed in given.seeds], given.threads)
         case "table":
             table(folder)
         case "cost":

@@ -80,6 +80,22 @@ def test_a_network_learns_what_is_not_withheld_and_its_doubt_is_on_the_card(
     assert "Training loss" in page
 
 
+def test_the_card_says_which_networks_learnt_held_out_classes(folder: Path) -> None:
+    study, backbone = str(folder / "study"), f"{folder / 'net.py'}:net"
+    fs.train(study, "all", backbone=backbone, schedules=FEW, data=fs.TrainingData(withhold="none"))
+    fs.predict(study, {n: f"{study}/models/{n}/backbone.py:net" for n in ("plain", "all")}, scorer=["msp"], measure=True)
+    (condition,) = [c for c in fs.reliability(study, worst=0, resamples=0).document["conditions"] if c["kind"] == "anomaly"]
+    assert condition["withheld"] == ["car"]
+    page = Path(study, "reliability", "report.html").read_text()
+    assert "Trained without them: plain. <strong>Trained with some of them: all (car).</strong>" in page
+    assert "which the study does not know" not in page
+    own = "import torch\n\ndef net():\n    torch.manual_seed(0)\n    return torch.nn.Conv2d(3, 4, 1)\n"
+    (folder / "given.py").write_text(own)
+    fs.predict(study, {"given": f"{folder / 'given.py'}:net"}, scorer=["msp"], measure=True)
+    fs.reliability(study, worst=0, resamples=0)
+    assert "which the study does not know of the other models" in Path(study, "reliability", "report.html").read_text()
+
+
 @pytest.mark.parametrize("head", ["batch-ensemble", "heteroscedastic", "batch-ensemble+gp"])
 def test_every_head_brings_entropies_and_mutual_information(folder: Path, head: str) -> None:
     study = str(folder / "study")

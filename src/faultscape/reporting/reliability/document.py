@@ -140,13 +140,14 @@ class CardFinder(TypedDict, total=False):
 
 
 class CardCondition(TypedDict, total=False):
-    """A condition: its kind, how many images it has, and of made sets what made them."""
+    """A condition: its kind, how many images it has, of made sets what made them, and of a holdout the classes that it withholds."""
 
     name: str
     kind: str
     images: int
     sets: list[str]
     holdout: str
+    withheld: list[str]
     corruption: str
     severity: int
     of: str

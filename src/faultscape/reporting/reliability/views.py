@@ -182,11 +182,22 @@ def anomaly_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:
         out.append(
             {
                 "name": name, "about": condition, "share": share, "rows": rows, "axes": axes, "metrics": [TITLES[m] for m in metrics],
-                "above": above_chance(index, name, share), "objects": _objects(card, index, name), "holdout": condition.get("holdout", ""),
+                "above": above_chance(index, name, share), "objects": _objects(card, index, name), "holdout": condition.get("holdout", ""), "trained": _trained(card, condition.get("withheld", [])),
                 "chance": [_CHANCE.get(m, share if m == "average_precision" else None) for m in metrics],
             }
         )  # fmt: skip
     return out
+
+
+def _trained(card: Card, withheld: Sequence[str]) -> dict[str, Any]:
+    """Return which models of `train` are known to have been trained ``without`` withheld classes, which ``with`` some of them, and whether nothing is known of ``others``."""
+    known = {model["name"]: model["training"] for model in card["models"] if "training" in model}
+    learnt = {name: [class_ for class_ in withheld if class_ not in about["withheld"]] for name, about in known.items()}
+    return {
+        "without": [name for name, classes in learnt.items() if not classes],
+        "with": [f"{name} ({', '.join(classes)})" for name, classes in learnt.items() if classes],
+        "others": len(known) < len(card["models"]),
+    }
 
 
 def _with_values(rows: list[dict[str, Any]], metrics: Sequence[str]) -> tuple[list[dict[str, Any]], list[str]]:

@@ -11,6 +11,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import cast
 
+import numpy as np
+
 from faultscape import engine as engines
 from faultscape.errors import ModelError, OptionError, RefusedError, StudyError, closest
 from faultscape.metrics.intervals.units import MANY, draw_units, units_of
@@ -133,7 +135,7 @@ def _document(
         "truth": study.truth,
         "reference": options.reference or names[0],
         "models": [_model(settings, name, list(counted[name].scorers.values()), conditions, found) for name in names],
-        "conditions": [_condition(condition, cards.anomalous_share(found, condition.name)) for condition in conditions],
+        "conditions": [_condition(condition, cards.anomalous_share(found, condition.name), study) for condition in conditions],
         "cells": cards.cells(found, units, models, conditions),
         "objects": cards.objects(found),
         "paired": cards.differences(study, found, units, models, conditions),
@@ -264,12 +266,14 @@ def _undeclared(settings: Settings, names: Sequence[str]) -> list[str]:
     return [f"{name} does not say whether it was trained with unknown objects (--ood-data none, or which)" for name in silent]
 
 
-def _condition(condition: Condition, share: float | None) -> CardCondition:
+def _condition(condition: Condition, share: float | None, study: LabelledStudy) -> CardCondition:
+    withheld = study.withheld.get(condition.holdout)
+    classes = [] if withheld is None else [study.settings.class_list.names[k] for k in np.flatnonzero(withheld)]
     held: CardCondition = {
         "name": condition.name, "kind": condition.kind, "images": len(condition.images), "sets": list(condition.sets), "holdout": condition.holdout,
-        "corruption": condition.corruption, "severity": condition.severity, "of": condition.of, "edition": condition.edition,
+        "corruption": condition.corruption, "severity": condition.severity, "of": condition.of, "edition": condition.edition, "withheld": classes,
     }  # fmt: skip
-    said = {key: value for key, value in held.items() if value not in ("", 0) or key == "images"}
+    said = {key: value for key, value in held.items() if value not in ("", 0, []) or key == "images"}
     return cast("CardCondition", said | ({"anomalous": share} if share is not None else {}))
 
 
