@@ -42,7 +42,25 @@ def test_a_network_learns_what_is_not_withheld_and_its_doubt_is_on_the_card(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study = str(folder / "study")
-    assert main(["train", study, "gp", "--init", "plain", "--head", "gp", "--features", "64", *schedule_words()]) == 0
+    assert (
+        main(
+            [
+                "train",
+                study,
+                "gp",
+                "--init",
+                "plain",
+                "--backbone",
+                f"{folder / 'net.py'}:net",
+                "--head",
+                "gp",
+                "--features",
+                "64",
+                *schedule_words(),
+            ]
+        )
+        == 0
+    )
     out = capsys.readouterr().out
     assert "gp: net.py:net with head gp, 3 classes, without car" in out
     assert "mean-field factor" in out
@@ -106,7 +124,7 @@ def test_every_head_brings_entropies_and_mutual_information(folder: Path, head: 
         if head.endswith("gp")
         else fs.HeadOptions()
     )
-    made = fs.train(study, "net", init="plain", head=head, head_options=told, schedules=FEW)
+    made = fs.train(study, "net", init="plain", backbone=f"{folder / 'net.py'}:net", head=head, head_options=told, schedules=FEW)
     scorers = ["predictive-entropy", "expected-entropy", "mutual-information"]
     fs.predict(study, {"net": made.source}, scorer=scorers, engine="local")
     held = {name: doubt(study, "net", name) for name in scorers}
@@ -122,11 +140,11 @@ def doubt(study: str, model: str, scorer: str) -> np.ndarray:
 
 def test_dropout_at_a_layer_gives_members(folder: Path) -> None:
     study = str(folder / "study")
-    made = fs.train(study, "net", init="plain", dropout_at=["mix"], schedules=FEW)
+    made = fs.train(study, "net", init="plain", backbone=f"{folder / 'net.py'}:net", dropout_at=["mix"], schedules=FEW)
     assert json.loads((Path(made.folder) / "network.json").read_text())["network"]["dropout_at"] == ["mix"]
     fs.predict(study, {"net": made.source}, scorer=["mutual-information"], engine="local")
     with refused(ModelError, r"has no layer 'net\.mixx'\. Did you mean 'net\.mix'\?"):
-        fs.train(study, "other", init="plain", dropout_at=["mixx"], schedules=FEW)
+        fs.train(study, "other", init="plain", backbone=f"{folder / 'net.py'}:net", dropout_at=["mixx"], schedules=FEW)
 
 
 def test_the_same_line_trains_nothing_again_and_another_one_does(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -166,6 +184,8 @@ def test_a_sweep_is_a_network_for_each_value_and_trains_once_where_only_use_diff
         "gp",
         "--init",
         "plain",
+        "--backbone",
+        f"{folder / 'net.py'}:net",
         "--head",
         "gp",
         "--features",
@@ -203,15 +223,17 @@ def test_seeds_in_one_line_are_a_deep_ensemble(folder: Path, capsys: pytest.Capt
     fs.predict(study, {"deep": "ensemble:deep-seed-0,deep-seed-1"}, scorer=["mutual-information"], engine="local")
     assert doubt(study, "deep", "mutual-information").max() > 0
     with refused(OptionError, "--sweep 'ridge=1' is not valid; give at least two different values: ridge=1,3,5"):
-        fs.train(study, "deep", init="plain", head="gp", sweep="ridge=1")
+        fs.train(study, "deep", init="plain", backbone=f"{folder / 'net.py'}:net", head="gp", sweep="ridge=1")
     with refused(OptionError, r"--sweep members: '2\.5' is no whole number"):
-        fs.train(study, "deep", init="plain", head="batch-ensemble", sweep="members=2,2.5")
+        fs.train(study, "deep", init="plain", backbone=f"{folder / 'net.py'}:net", head="batch-ensemble", sweep="members=2,2.5")
 
 
 @pytest.mark.parametrize("form", ["onnx", "pt2"])
 def test_an_exported_network_says_the_same_with_its_doubt(folder: Path, form: str) -> None:
     study = str(folder / "study")
-    made = fs.train(study, "net", init="plain", head="batch-ensemble", schedules=FEW, export=form)
+    made = fs.train(
+        study, "net", init="plain", backbone=f"{folder / 'net.py'}:net", head="batch-ensemble", schedules=FEW, export=form
+    )
     assert made.exported.endswith(f"network.{form}")
     scorers = ["msp", "mutual-information"]
     fs.predict(study, {"net": made.source, "file": made.exported}, scorer=scorers, engine="local")
@@ -290,7 +312,7 @@ def test_what_cannot_be_trained_is_said_in_one_line(folder: Path, tmp_path: Path
     with refused(OptionError, "the study has no holdout 'bikes'; it has cars"):
         fs.train(study, "net", backbone=backbone, data=fs.TrainingData(withhold="bikes"))
     with refused(ModelError, r"has 3 classes \(sky, road, tree, \.\.\.\), but 4 are to be learnt"):
-        fs.train(study, "net", init="plain", data=fs.TrainingData(withhold="none"))
+        fs.train(study, "net", init="plain", backbone=f"{folder / 'net.py'}:net", data=fs.TrainingData(withhold="none"))
     with refused(OptionError, "give either --steps or --epochs, not both"):
         fs.train(study, "net", backbone=backbone, schedules=fs.Schedules(steps=3, epochs=2))
     with refused(
@@ -341,7 +363,15 @@ def test_status_says_when_a_network_was_trained_on_something_else_and_how_to_go_
 
     study, backbone = str(folder / "study"), f"{folder / 'net.py'}:net"
     assert state_of(study, "plain")[:2] == ("done", ())
-    fs.train(study, "gp", init="plain", head="gp", head_options=fs.HeadOptions(features=16), schedules=FEW)
+    fs.train(
+        study,
+        "gp",
+        init="plain",
+        backbone=f"{folder / 'net.py'}:net",
+        head="gp",
+        head_options=fs.HeadOptions(features=16),
+        schedules=FEW,
+    )
     fs.stress.holdout(study, classes=["tree"], as_="trees")
     state, why, line = state_of(study, "plain")
     assert (state, why) == ("stale", ("the classes that are withheld changed",))
@@ -409,7 +439,13 @@ def test_a_void_class_is_learnt_weighed_and_predicted_as_void(folder: Path) -> N
 def test_a_head_of_the_same_kind_is_trained_on_and_not_drawn_anew(folder: Path) -> None:
     study, none = str(folder / "study"), fs.Schedules(steps=1, batch=4, rate=1e-9, crop="24x16", scale="1,1", validate_every=0)
     first = fs.train(
-        study, "gp", init="plain", head="gp", head_options=fs.HeadOptions(features=16, mean_field=1.0), schedules=FEW
+        study,
+        "gp",
+        init="plain",
+        backbone=f"{folder / 'net.py'}:net",
+        head="gp",
+        head_options=fs.HeadOptions(features=16, mean_field=1.0),
+        schedules=FEW,
     )
     again = fs.train(
         study, "more", init="gp", head="gp", head_options=fs.HeadOptions(features=16, mean_field=1.0), schedules=none
@@ -420,5 +456,5 @@ def test_a_head_of_the_same_kind_is_trained_on_and_not_drawn_anew(folder: Path) 
 def test_a_line_that_is_refused_leaves_no_folder_behind(folder: Path) -> None:
     study = str(folder / "study")
     with refused(ModelError, "has no layer"):
-        fs.train(study, "other", init="plain", dropout_at=["nowhere"], schedules=FEW)
+        fs.train(study, "other", init="plain", backbone=f"{folder / 'net.py'}:net", dropout_at=["nowhere"], schedules=FEW)
     assert not Path(study, "models", "other").exists()

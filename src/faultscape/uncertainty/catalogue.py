@@ -65,6 +65,7 @@ _FITTING: Mapping[str, tuple[Callable[[Value], bool], str]] = {
     **{key: (_number(0, above=True), "above 0") for key in ("ridge", "temperature")},
     **{key: (_number(0), "0 or more") for key in ("mean_field", "spread")},
     "momentum": (_number(0, 0.999999), "from 0 to below 1"),
+    **{key: (lambda value: isinstance(value, bool), "true or false") for key in ("scaled", "normalised", "shared_noise")},
     "fast_start": (lambda value: value in get_args(FastStart), " or ".join(get_args(FastStart))),
 }
 

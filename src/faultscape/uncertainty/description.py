@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pydantic
 import torch
@@ -19,7 +19,6 @@ from torch import Tensor, nn
 
 from faultscape import plug
 from faultscape.errors import FaultscapeError, ModelError, library_text
-from faultscape.library_warnings import without_warnings
 from faultscape.nouns import JsonObject
 from faultscape.study.folder import put
 from faultscape.uncertainty.catalogue import Value
@@ -94,19 +93,31 @@ def build(
         _set_dropout(net, description.dropout)
         if description.member_blocks:
             _use_members(net, description)
-        told = dict(description.head_options)
-        if keep_head and isinstance(net, DoubtNetwork):
-            made: nn.Module = net
-        else:
-            told_head = (description.head, description.channels)
-            made = replace_head(net, *told_head, layer=description.layer, seed=description.seed, **told)
+        kept = net.head.state_dict() if keep_head and isinstance(net, DoubtNetwork) else None
+        told_head = (description.head, description.channels)
+        made: nn.Module = replace_head(
+            net, *told_head, layer=description.layer, seed=description.seed, **dict(description.head_options)
+        )
+        if kept is not None:
+            cast("DoubtNetwork", made).head.load_state_dict(kept)
         if description.dropout_at:
             layers = [f"net.{layer}" for layer in description.dropout_at]
             made = add_dropout(made, layers, description.dropout_rate, description.dropout_samples, description.seed)
+    _refuse_tied(made, description.backbone)
     made = made.eval()
     for key, value in input_words(description).items():
         setattr(made, key, value)
     return made
+
+
+def _refuse_tied(net: nn.Module, name: str) -> None:
+    """ModelError for a network two of whose weights are one tensor: safetensors hold each once, and training would end without a file."""
+    seen: dict[int, str] = {}
+    for key, value in net.state_dict().items():
+        if value.numel() and (other := seen.setdefault(value.data_ptr(), key)) != key:
+            raise ModelError(
+                f"{name}: {other} and {key} are the same tensor, which weights files cannot hold; give each layer its own"
+            )
 
 
 @contextmanager
@@ -198,8 +209,7 @@ def _backbone(description: Description, folder: Path | None) -> nn.Module:
         told = {"image": description.image} if name == "segmenter" else {}
         return made(entry.size, description.channels, description.dropout, **told)
     if description.config:
-        with without_warnings():
-            return transformers_networks.of_config(description.config, description.channels)
+        return transformers_networks.of_config(description.config, description.channels)
     file, _, function = description.backbone.rpartition(":")
     place = folder / OWN_FILE if folder is not None and (folder / OWN_FILE).is_file() else Path(file)
     return of_file(f"{place}:{function}")

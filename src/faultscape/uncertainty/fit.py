@@ -1,6 +1,6 @@
 """What is fitted to data after training: the covariance of a Gaussian process, and how far its variance counts.
 
-Conventions: a network is given batches of its inputs, and is left in use (``eval``). The sum over the data is exact and does not depend on how they are cut into batches, but for rounding.
+Conventions: a network is given batches of its inputs, with the pixels that count where not all do, and is left in use (``eval``). The sum over the data is exact and does not depend on how they are cut into batches, but for rounding.
 Source: Liu et al. 2020, Algorithm 1 (reset and one exact pass); the factor on validation NLL is ours.
 """
 
@@ -9,27 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
-from faultscape.errors import ModelError
+from faultscape.errors import MetricError, ModelError
 from faultscape.uncertainty.dropout import DropoutNetwork, plain_passes
-from faultscape.uncertainty.heads.gaussian_process import GaussianProcessHead
+from faultscape.uncertainty.heads.gaussian_process import processes_of
 from faultscape.uncertainty.training.memory import in_memory
 from faultscape.uncertainty.training.validation import Images, validate
 
 FACTORS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)  # of which the mean-field factor is chosen
 
 
-def processes_of(net: nn.Module) -> list[GaussianProcessHead]:
-    """Return the Gaussian processes within a network."""
-    return [module for module in net.modules() if isinstance(module, GaussianProcessHead)]
-
-
 @torch.no_grad()
 def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
     """Forget what the covariance was, and sum it over batches of inputs (tensors, or dicts of a network's named inputs), each seen once.
 
+    A batch may be a pair (inputs, counted): counted (N, H, W) is true where a pixel has a label that the network learnt. Leave out pixels of unknown objects, or the network takes them for known.
     Errors: ModelError for a network without a Gaussian process, or without a batch.
 
     >>> head = GaussianProcessHead(3, 2, features=64).eval()
@@ -50,13 +47,16 @@ def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
     seen = 0
     try:
         with plain_passes(inner):
-            for batch in batches:
+            for given in batches:
+                batch, counted = given if isinstance(given, tuple) else (given, None)
                 seen += 1
+                for head in heads:
+                    head.counted = None if counted is None else torch.as_tensor(counted)
                 with in_memory(next(iter(batch.values())) if isinstance(batch, dict) else batch):
                     inner(**batch) if isinstance(batch, dict) else inner(batch)
     finally:
         for head in heads:
-            head.gathering = False
+            head.gathering, head.counted = False, None
     if not seen:
         raise ModelError("no batches given; the covariance needs at least one")
     for head in heads:
@@ -69,16 +69,20 @@ def tune_mean_field(
 ) -> dict[float, float]:
     """Set the mean-field factor of a network's Gaussian processes to that of the least negative log-likelihood over some images, and return what each factor gave.
 
-    Errors: ModelError for a network without a Gaussian process.
+    Errors: ModelError for a network without a Gaussian process; MetricError, and the factor stays, where no pixel is labelled.
     """
     heads = processes_of(net)
     if not heads:
         raise ModelError(f"{type(net).__name__}: has no Gaussian process head, so there is no mean-field factor to tune")
-    found = dict[float, float]()
+    found, before = dict[float, float](), [head.mean_field for head in heads]
     for factor in factors:
         for head in heads:
             head.mean_field = factor
         found[factor] = validate(net, images, device, most)["nll"]
+    if not any(np.isfinite(value) for value in found.values()):
+        for head, factor in zip(heads, before, strict=True):
+            head.mean_field = factor
+        raise MetricError("no labelled pixel in the images to tune the mean-field factor on")
     best = min(found, key=lambda factor: (found[factor], factor))
     for head in heads:
         head.mean_field = best

@@ -141,7 +141,8 @@ def output_tensor(given: Any) -> Tensor:
 
 def _replaceable(module: nn.Module) -> bool:
     if isinstance(module, nn.Conv2d):
-        return module.kernel_size == (1, 1) and module.groups == 1 and module.stride == (1, 1)
+        plain = module.kernel_size == (1, 1) and module.stride == (1, 1) and module.groups == 1
+        return plain and module.padding in ((0, 0), "valid", "same")
     return isinstance(module, nn.Linear | HeadOfConvolution | HeadOfLinear)
 
 

@@ -1,7 +1,7 @@
 """Temperature scaling: logits are divided by one number, or by one a class, so that a network's probabilities say how often it is right.
 
 Conventions: logits are (n, C) of n labelled pixels, or (n, T, C) of members, whose probabilities are averaged; labels (n,) are places of classes, and void pixels are not among them. The temperature is that of the
-least negative log-likelihood. One number changes no label; one a class may.
+least negative log-likelihood. One number changes no label of a network without members; one a class may.
 Source: Guo et al. 2017 (temperature scaling; a number a class is their vector scaling without its bias).
 """
 

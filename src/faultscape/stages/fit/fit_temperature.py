@@ -28,7 +28,7 @@ from faultscape.study.folder import existing, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import ModelOptions, ModelSettings, Settings, add_models, read_settings
 from faultscape.study.tables.logs import log
-from faultscape.uncertainty.temperature import Temperature, fit_temperature, shares_of
+from faultscape.uncertainty.temperature import LEAST, MOST, Temperature, fit_temperature, shares_of
 
 _BINS = 15
 _MOST = 1 << 28  # logits that are held at one time: a gigabyte
@@ -53,6 +53,10 @@ def fit_model(options: FitOptions) -> Fitted:
         with devices.fixed_threads(int(model.options.get("threads", 1))):
             logits, labels, images = _pixels(inference, model, settings, rows, options)
         found = fit_temperature(logits, labels, per_class=options.per_class)
+        if any(not 1.01 * LEAST < value < 0.99 * MOST for value in found.values):
+            print(
+                f"note: the best temperature is at the bound of the search, {LEAST:g} to {MOST:g}: these pixels cannot calibrate the model (all of them right or wrong, say)"
+            )
         before, after = ece_of(logits, labels, 1.0), ece_of(logits, labels, np.array(found.values))
         told = cast("ModelOptions", {**model.options, "temperature": [float(f"{value:.6g}") for value in found.values]})
         about = {

@@ -6,6 +6,7 @@ Conventions: what a line says goes before its preset, and a preset before the de
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -60,20 +61,20 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
         "segmenter-"
     )
     blocks = preset.member_blocks if preset and options.head == "batch-ensemble" and segments else 0
-    keeps = (
-        bool(options.init)
-        and (description.head, dict(description.head_options)) == (options.head, told)
-        and options.loss != "void-class"
+    void = options.loss == "void-class"
+    before, wanted = (
+        _shaped(head, given) for head, given in ((description.head, description.head_options), (options.head, told))
     )
+    keeps = bool(options.init) and (description.void_class, before) == (void, wanted)
     description = replace(
         description,
         head=options.head,
         head_options=told,
-        void_class=options.loss == "void-class",
+        void_class=void,
         dropout_at=options.dropout_at,
         dropout_rate=options.dropout_rate,
         dropout_samples=options.dropout_samples,
-        size=plan.size if not (preset and preset.window) else None,
+        size=plan.size,
         member_blocks=blocks,
         window=preset.window if preset else 0,
         stride=preset.stride if preset else 0,
@@ -88,6 +89,11 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
             f"note: {description.backbone} is not a Segmenter, so --preset {options.preset} puts fast weights in the head only"
         )
     return Wanted(description, plan, start, file, tuple(notes), keeps, _origin(options))
+
+
+def _shaped(head: str, told: Mapping[str, Value]) -> tuple[str, dict[str, Value]]:
+    """Return a head and what it was told, without what is set when training is done."""
+    return head, {**head_named(head).options, **told, "mean_field": 0.0}
 
 
 def _origin(options: TrainOptions) -> str:
@@ -207,11 +213,15 @@ def _of_network(
         raise ModelError(
             f"--init {options.init}: the study has no trained network with this name; it has {', '.join(known) or 'none'}.{closest(str(options.init), known)}"
         )
-    before, net = descriptions.load(folder, own_code=True)
-    if options.backbone and options.backbone != before.backbone:
+    before = descriptions.read_description(folder)
+    own = bool(before.own_function)
+    if own:
+        _need_own_code(folder, before, options)
+    elif options.backbone and options.backbone != before.backbone:
         raise ModelError(
             f"--init {options.init}: is a {before.backbone}, but --backbone is {options.backbone}; both must be the same"
         )
+    before, net = descriptions.load(folder, own_code=own)
     if before.classes != names:
         raise ModelError(
             f"--init {options.init}: has {len(before.classes)} classes ({', '.join(before.classes[:4])}, ...), but {len(names)} are to be learnt ({', '.join(names[:4])}, ...); both must be the same"
@@ -223,6 +233,24 @@ def _of_network(
     file = folder / descriptions.OWN_FILE
     about = replace(before, dropout_at=(), dropout=dropout, seed=options.seed)
     return about, net, file if file.is_file() else None
+
+
+def _need_own_code(folder: Path, before: Description, options: TrainOptions) -> None:
+    """ModelError where a network whose backbone is code is to be started from, and the line does not name that code: a study of somebody else's runs none by itself."""
+    given = options.backbone or ""
+    if not is_own(given):
+        raise ModelError(
+            f"--init {options.init}: its backbone is Python code, which would run with your permissions; if you trust it, add --backbone {folder / descriptions.OWN_FILE}:{before.own_function}"
+        )
+    file, _, function = given.rpartition(":")
+    try:
+        same = Path(file).read_bytes() == (folder / descriptions.OWN_FILE).read_bytes()
+    except OSError as error:
+        raise ModelError(f"--backbone {given}: {error.strerror}") from None
+    if not same or function != before.own_function:
+        raise ModelError(
+            f"--init {options.init}: was trained with another version of its backbone, which is {folder / descriptions.OWN_FILE}:{before.own_function}; name that one with --backbone"
+        )
 
 
 def _input_of(folder: str) -> tuple[tuple[float, ...], tuple[float, ...]]:

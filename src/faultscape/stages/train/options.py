@@ -22,6 +22,7 @@ from faultscape.errors import ModelError, OptionError, closest
 from faultscape.stages.given_options import refuse_empty
 
 SEED = "seed"
+MOST_SEED = 2**32 - 1
 _WHOLE = (SEED, "members", "features", "factors", "samples")
 LIBRARIES = ("torch", "transformers", "accelerate", "safetensors")
 
@@ -201,8 +202,8 @@ class TrainOptions:
 
     def __post_init__(self) -> None:
         refuse_empty(self)
-        if self.seed < 0:
-            raise OptionError(f"--seed is a whole number, 0 or more; got {self.seed}")
+        if not 0 <= self.seed <= MOST_SEED:
+            raise OptionError(f"--seed is a whole number from 0 to {MOST_SEED}; got {self.seed}")
         if self.loss not in get_args(LossName):
             raise OptionError(f"--loss {self.loss!r} is not known; use {', '.join(get_args(LossName))}")
         if not 0 < self.dropout_rate < 1 or self.dropout_samples < 1:

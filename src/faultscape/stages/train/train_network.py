@@ -12,12 +12,12 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from faultscape import plug
-from faultscape.errors import OptionError
+from faultscape.errors import MetricError, OptionError
 from faultscape.nouns import JsonObject
 from faultscape.prediction import devices
 from faultscape.progress import progress
@@ -39,13 +39,25 @@ from faultscape.study.tables.logs import log
 from faultscape.study.tables.stress_sets import read_stress
 from faultscape.uncertainty import description as descriptions
 from faultscape.uncertainty.export import export_network
-from faultscape.uncertainty.fit import fit_covariance, processes_of, tune_mean_field
+from faultscape.uncertainty.fit import fit_covariance, tune_mean_field
+from faultscape.uncertainty.heads.gaussian_process import processes_of
 from faultscape.uncertainty.training import checkpoints, curves
+from faultscape.uncertainty.training.labels import OUTSIDE
 from faultscape.uncertainty.training.loop import Machine, Task, checkpoint_activations, train
 from faultscape.uncertainty.training.validation import Images, validate
 
 _AFTER = ("mean_field",)  # options of heads that are set when training is done
 _RUNNING = ("study", "name", "machine", "export", "sweep")  # options that change no network, but for a GPU's own sums
+
+
+@dataclass(frozen=True)
+class Made:
+    """A network that is trained: what was found of it, the rows of its log, and the mean-field factor where that was tuned."""
+
+    net: descriptions.Network
+    about: JsonObject
+    rows: list[curves.Row]
+    tuned: float | None = None
 
 
 def train_networks(options: TrainOptions) -> Trained | Swept:
@@ -93,8 +105,8 @@ def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
             print(f"{options.name}: options or data changed; retraining (the current network is kept until the new one is done)")
         begun = time.monotonic()
         copied = _copy(root, instead_of, wanted, watch_on, device) if instead_of else None
-        about = copied or _train(folder, wanted, train_on, watch_on, options, device, provenance)
-        _finish(folder, wanted, about, provenance)
+        made = copied or _train(folder, wanted, train_on, watch_on, options, device, provenance)
+        _finish(folder, wanted, made, provenance)
         with changing(root):
             log(root, "train", name=options.name, seconds=round(time.monotonic() - begun, 1))
         return _result(options, folder, _held(folder) or {}, new=True, seconds=time.monotonic() - begun)
@@ -132,8 +144,8 @@ def _train(
     options: TrainOptions,
     device: str,
     provenance: JsonObject,
-) -> tuple[descriptions.Network, dict[str, Any], float | None]:
-    """Return the trained network, what was found of it, and the mean-field factor where it was tuned."""
+) -> Made:
+    """Train a network, and fit what is fitted after that."""
     net = descriptions.build(wanted.description, folder, wanted.start, keep_head=wanted.keep_head).to(device)
     if options.machine.checkpoint_activations:
         checkpoint_activations(net)
@@ -145,37 +157,42 @@ def _train(
         Images(len(rows), rows.read, plan.size, about.multiple, about.mean, about.std, about.window)
         for rows in (train_on, watch_on)
     )
-    look = (lambda net: validate(net, watched, device)) if len(watch_on) else None
+    look = (lambda net: validate(net, watched, device, classes=len(about.classes))) if len(watch_on) else None
     precision = options.machine.precision or ("bf16" if device != "cpu" else "no")
     machine = Machine(device, precision, max(1, min(4, os.cpu_count() or 1)))
-    last = _steps(
+    rows = _steps(
         folder,
         train(net, plan, task, folder / "checkpoint", str(provenance["key"]), machine, look),
         plan.all_steps(len(train_on)),
+        str(provenance["key"]),
         look is not None,
     )
     if any(not head.momentum for head in processes_of(net)):
         print(f"{options.name}: fitting the covariance of the Gaussian process to {len(train_on)} images")
-        fit_covariance(net, (image for image, _ in shown.tensors(device)))
+        least = OUTSIDE if about.void_class else 0  # what is learnt, void pixels where they are a class
+        fit_covariance(net, ((image, labels[None] >= least) for image, labels in shown.tensors(device)))
     tuned = None
     if processes_of(net) and "mean_field" not in about.head_options and len(watch_on):
-        found = tune_mean_field(net, watched, device)
-        tuned = min(found, key=lambda factor: (found[factor], factor))
+        try:
+            found = tune_mean_field(net, watched, device)
+            tuned = min(found, key=lambda factor: (found[factor], factor))
+        except MetricError as error:
+            print(f"note: {error}; it stays 1")
     elif processes_of(net) and "mean_field" not in about.head_options:
         print("note: no validation set, so the mean-field factor stays 1; name a set with --validation to tune it")
     net.eval()
     scores = look(net) if look else {}
-    return net, {"steps": last.step, "loss": last.loss, "found": scores}, tuned
+    return Made(net, {"steps": rows[-1].step, "loss": rows[-1].loss, "found": scores}, rows, tuned)
 
 
-def _steps(folder: Path, steps: Iterator[Any], total: int, watched: bool) -> curves.Row:
-    """Go through the steps of training, and log them; returns the last."""
+def _steps(folder: Path, steps: Iterator[Any], total: int, key: str, watched: bool) -> list[curves.Row]:
+    """Go through the steps of training, and log them; returns all rows."""
     rows: list[curves.Row] = []
     put_at = time.monotonic()
     with progress("train", total) as tick:
         for step in steps:
             if not rows:  # the log of a run that was killed, up to its checkpoint
-                rows = [row for row in curves.read_rows(folder) if row.step < step.step]
+                rows = [row for row in curves.read_rows(folder, key) if row.step < step.step]
                 tick(step.step - 1)
             rows.append(
                 curves.Row(
@@ -196,17 +213,14 @@ def _steps(folder: Path, steps: Iterator[Any], total: int, watched: bool) -> cur
             elif not watched and step.step % max(1, total // 10) == 0:
                 print(f"step {step.step:,} of {total:,}: loss {step.loss:.3f}", flush=True)
             if time.monotonic() - put_at > 5:
-                curves.write_rows(folder, rows)
+                curves.write_rows(folder, rows, key)
                 put_at = time.monotonic()
             tick(1)
-    rows = rows or [row for row in curves.read_rows(folder) if row.step == total]
-    curves.write_rows(folder, rows)
-    return rows[-1]
+    curves.write_rows(folder, rows, key)
+    return rows
 
 
-def _copy(
-    root: Path, name: str, wanted: Wanted, watch_on: Examples, device: str
-) -> tuple[descriptions.Network, dict[str, Any], float | None] | None:
+def _copy(root: Path, name: str, wanted: Wanted, watch_on: Examples, device: str) -> Made | None:
     """Return a network of the study that is told something else, and what is found of it then; None where it is not there."""
     other = folder_of(root, name)
     held = _held(other)
@@ -216,23 +230,20 @@ def _copy(
     net = descriptions.build(about, other).to(device)
     descriptions.load_weights(net, other / descriptions.WEIGHTS)
     watched = Images(len(watch_on), watch_on.read, wanted.plan.size, about.multiple, about.mean, about.std, about.window)
-    found = validate(net, watched, device) if len(watch_on) else {}
-    return net, {**held["training"], "found": found}, None
+    found = validate(net, watched, device, classes=len(about.classes)) if len(watch_on) else {}
+    return Made(net, {**held["training"], "found": found}, curves.read_rows(other))
 
 
-def _finish(
-    folder: Path, wanted: Wanted, made: tuple[descriptions.Network, dict[str, Any], float | None], provenance: JsonObject
-) -> None:
+def _finish(folder: Path, wanted: Wanted, made: Made, provenance: JsonObject) -> None:
     """Write the network, with the mean-field factor that was tuned, and remove its checkpoints."""
-    net, about, tuned = made
     folder.mkdir(parents=True, exist_ok=True)
     if wanted.file is not None and wanted.file.resolve() != (folder / descriptions.OWN_FILE).resolve():
         shutil.copyfile(wanted.file, folder / descriptions.OWN_FILE)
-    told = {**wanted.description.head_options, **({"mean_field": tuned} if tuned is not None else {})}
+    told = {**wanted.description.head_options, **({"mean_field": made.tuned} if made.tuned is not None else {})}
     described = replace(wanted.description, head_options=told)
-    descriptions.save(
-        folder, described, net, {"training": about, "plan": vars(wanted.plan), "tuned": tuned, "provenance": provenance}
-    )
+    more = {"training": made.about, "plan": vars(wanted.plan), "tuned": made.tuned, "provenance": provenance}
+    descriptions.save(folder, described, made.net, more)
+    curves.write_rows(folder, made.rows)
     checkpoints.remove(folder / "checkpoint")
     (folder / BEGUN).unlink(missing_ok=True)
 

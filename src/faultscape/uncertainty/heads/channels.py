@@ -92,6 +92,11 @@ def whole_precision(device: torch.device) -> Iterator[None]:
         yield
 
 
+def is_exporting() -> bool:
+    """Say whether a network is being written to a file, which must hold for images of any size."""
+    return torch.compiler.is_compiling() or torch.onnx.is_in_onnx_export() or torch.jit.is_tracing()
+
+
 def mean_of_members(members: Tensor) -> Tensor:
     """Return log of the mean of members' probabilities, of their logits (N, T, C, ...): (N, C, ...).
 

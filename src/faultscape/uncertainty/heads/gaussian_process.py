@@ -4,7 +4,7 @@ Conventions: phi(x) = s cos(W x' + b), x' the features without their mean and at
 trained. s = sqrt(2 / F) for F random features, so that the prior variance is 1; ``scaled=False`` is the authors' s = 1, whose prior variance is F / 2. The likelihood is Gaussian, so that all
 classes share one precision P = ridge I + sum phi phi^T, and the variance is ridge phi^T P^-1 phi. In use logits are phi beta / sqrt(1 + m v) for the mean-field factor m, taken before up-sampling;
 in training they are phi beta. P is summed once more over the training data after training (`fit.fit_covariance`), or follows training with a ``momentum``: P <- m P + (1 - m) phi^T phi / n, n images
-of the batch. Members that are drawn are linear layers beta_s ~ Normal(beta, ridge P^-1) of the same features, so that they differ smoothly over an image; theirs is the posterior's own variance, which m = pi / 8 would stand for.
+of the batch. Pixels without a label that counts (void, withheld, padding) say nothing of the weights: a cell of features counts by the share of its pixels that have one. Members that are drawn are linear layers beta_s ~ Normal(beta, ridge P^-1) of the same features, so that they differ smoothly over an image; theirs is the posterior's own variance, which m = pi / 8 would stand for.
 Source: Liu et al. 2020; S3 2; with BatchEnsemble, S3 4 (left there for later work).
 """
 
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from faultscape.choices import FastStart
 from faultscape.errors import ModelError
 from faultscape.uncertainty.heads.batch_ensemble import SPREAD, fast_weights
-from faultscape.uncertainty.heads.channels import Channels, Head, Start, whole_precision
+from faultscape.uncertainty.heads.channels import Channels, Head, Start, is_exporting, whole_precision
 from faultscape.uncertainty.heads.linear import linear_parameters
 
 FEATURES, RIDGE, MEAN_FIELD = 1024, 1.0, 1.0
@@ -78,6 +78,9 @@ class GaussianProcessHead(Head):
         self.register_buffer("root", torch.eye(features).repeat(count, 1, 1) / ridge**0.5)
         self.register_buffer("noise", torch.empty(0), persistent=False)
         self.gathering = False
+        self.counted: Tensor | None = None  # (N, H, W) which pixels of the next images count; None: all
+        self._waiting: Tensor | None = None  # what the parts of a batch said so far
+        self._images = 0
 
     @property
     def channels(self) -> Channels:
@@ -121,8 +124,10 @@ class GaussianProcessHead(Head):
         flat = features.reshape(-1, features.shape[-1])
         images = features.shape[0] if features.ndim > 1 else 1
         if self.gathering or (self.training and self.momentum):
-            self._gather(flat.detach(), images)
-        made = torch.cat([self._block(block) for block in flat.split(_ROWS)])
+            shares = None if self.counted is None else shares_of_cells(self.counted.to(flat), tuple(features.shape)).reshape(-1)
+            self._gather(flat.detach(), shares, images)
+        whole = is_exporting()  # a file has no blocks, since their number would be that of one size
+        made = self._block(flat) if whole else torch.cat([self._block(block) for block in flat.split(_ROWS)])
         return made.reshape(*features.shape[:-1], -1)
 
     def _block(self, features: Tensor) -> Tensor:
@@ -150,17 +155,36 @@ class GaussianProcessHead(Head):
         return self.beta.repeat(self.draws, 1) + self.ridge**0.5 * self.noise @ self.root[0]
 
     @torch.no_grad()
-    def _gather(self, features: Tensor, images: int) -> None:
-        """Add what features say to the precision: their sum, or with a momentum their mean an image."""
+    def _gather(self, features: Tensor, shares: Tensor | None, images: int) -> None:
+        """Add what features (n, D) say to the precision: their sum, or with a momentum their mean an image, once the batch is whole."""
+        total = torch.zeros_like(self.precision)
         for member in range(max(1, self.members)):
-            total = torch.zeros_like(self.precision[member])
-            for block in features.split(_ROWS):
-                phi = self.random_features(block, member).double()
-                total += phi.T @ phi
-            if self.momentum and not self.gathering:
-                self.precision[member].mul_(self.momentum).add_(total, alpha=(1 - self.momentum) / images)
-            else:
-                self.precision[member] += total
+            weights = features.new_ones(len(features)) if shares is None else shares
+            for block, weight in zip(features.split(_ROWS), weights.split(_ROWS), strict=True):
+                phi = self.random_features(block, member).double() * weight.double().sqrt()[:, None]
+                total[member] += phi.T @ phi
+        if self.gathering or not self.momentum:
+            self.precision += total
+        elif self._waiting is None:
+            self._follow(total, images)
+        else:
+            self._waiting += total
+            self._images += images
+
+    @torch.no_grad()
+    def begin_batch(self) -> None:
+        """Wait until all parts of a batch were seen before the covariance follows them; what an attempt before said is forgotten."""
+        self._waiting, self._images = torch.zeros_like(self.precision), 0
+
+    @torch.no_grad()
+    def end_batch(self) -> None:
+        """Let the covariance follow the batch whose parts were seen."""
+        if self._waiting is not None and self._images:
+            self._follow(self._waiting, self._images)
+        self._waiting, self._images = None, 0
+
+    def _follow(self, total: Tensor, images: int) -> None:
+        self.precision.mul_(self.momentum).add_(total, alpha=(1 - self.momentum) / images)
 
     @torch.no_grad()
     def reset_precision(self) -> None:
@@ -174,6 +198,32 @@ class GaussianProcessHead(Head):
         lower = _cholesky(self.precision)
         unit = torch.eye(lower.shape[-1], dtype=lower.dtype, device=lower.device).expand_as(lower)
         self.root.copy_(torch.linalg.solve_triangular(lower, unit, upper=False))
+
+
+def processes_of(net: nn.Module) -> list[GaussianProcessHead]:
+    """Return the Gaussian processes within a network."""
+    return [module for module in net.modules() if isinstance(module, GaussianProcessHead)]
+
+
+def shares_of_cells(counted: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return the share of pixels that count in every cell of features (N, ..., D) of images (N, H, W): (N, h, w) of a grid, (N, n) of tokens in the order of rows, (N,) of one answer an image.
+
+    Errors: ModelError for features whose cells lie on no grid that fits the images.
+
+    >>> counted = torch.tensor([[[1.0, 1.0, 0.0, 0.0]] * 2])
+    >>> shares_of_cells(counted, (1, 2, 3)).tolist(), shares_of_cells(counted, (1, 3)).tolist()
+    ([[1.0, 0.0]], [0.5])
+    """
+    cells, (tall, wide) = shape[1:-1], counted.shape[1:]
+    if len(shape) == 3:
+        rows = max(1, round((shape[1] * tall / wide) ** 0.5))
+        rows = next(k for k in sorted(range(1, shape[1] + 1), key=lambda k: abs(k - rows)) if shape[1] % k == 0)
+        cells = (rows, shape[1] // rows)
+        if not 0.8 < (cells[1] / cells[0]) / (wide / tall) < 1.25:
+            raise ModelError(
+                f"the {shape[1]} features of an image of {wide}x{tall} lie on no grid of its shape, so pixels without a label cannot be left out of the covariance"
+            )
+    return nn.functional.adaptive_avg_pool2d(counted[:, None], cells or (1, 1)).reshape(shape[:-1])
 
 
 def _cholesky(precision: Tensor) -> Tensor:

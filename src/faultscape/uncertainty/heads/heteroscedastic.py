@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from faultscape.uncertainty.heads.channels import Channels, Head, Start, whole_precision
+from faultscape.uncertainty.heads.channels import Channels, Head, Start, is_exporting, whole_precision
 from faultscape.uncertainty.heads.linear import linear_parameters
 
 FACTORS, SAMPLES, TEMPERATURE, FLOOR = 5, 1000, 1.0, 1e-7
@@ -21,6 +21,7 @@ _LEAST_SCALE = 1e-3
 _AT_ONCE = (
     1 << 17
 )  # logits of all draws that are held at a time: more than a cache holds takes longer, and memory that is not given back
+_DRAWS = 25  # draws of all pixels that a file holds at a time
 
 
 def mean_softmax(
@@ -107,7 +108,9 @@ class HeteroscedasticHead(Head):
         return made.reshape(*features.shape[:-1], -1)
 
     def _mean(self, location: Tensor, factors: Tensor, scale: Tensor) -> Tensor:
-        """Return log of the mean probability (n, C), block by block."""
+        """Return log of the mean probability (n, C), block by block: of pixels, or in a file, whose number of pixels is free, of draws."""
+        if is_exporting():
+            return self._mean_of_draws(location, factors, scale)
         step = max(1, _AT_ONCE // (len(self.of_factors) * self.classes))
         blocks = zip(location.split(step), factors.split(step), scale.split(step), strict=True)
         told = (self.of_factors, self.of_classes, self.temperature)
@@ -117,3 +120,10 @@ class HeteroscedasticHead(Head):
         for place, block in zip(range(0, len(location), step), blocks, strict=True):
             made[place : place + step] = mean_softmax(*block, *told)
         return made
+
+    def _mean_of_draws(self, location: Tensor, factors: Tensor, scale: Tensor) -> Tensor:
+        total = torch.zeros_like(location)
+        for of_factors, of_classes in zip(self.of_factors.split(_DRAWS), self.of_classes.split(_DRAWS), strict=True):
+            drawn = location[:, None] + torch.einsum("nck,sk->nsc", factors, of_factors) + scale[:, None] * of_classes[None]
+            total = total + torch.softmax(drawn / self.temperature, dim=-1).sum(1)
+        return (total / len(self.of_factors)).clamp_min(FLOOR).log()

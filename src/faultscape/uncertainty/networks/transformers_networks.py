@@ -26,6 +26,7 @@ SEGFORMERS = {  # widths of the stages, their blocks, width of the decoder
     "b5": ((64, 128, 320, 512), (3, 6, 40, 3), 768),
 }
 ENCODERS = ("vit",)  # that a Segmenter is made of
+_ELSEWHERE = ("auto_map", "backbone", "use_pretrained_backbone", "use_timm_backbone")  # what loads code or weights from elsewhere
 
 
 def segformer(size: str, classes: int, dropout: float) -> nn.Module:
@@ -57,27 +58,51 @@ def of_folder(folder: str, classes: int) -> nn.Module:
 
 
 def of_config(config: Mapping[str, object], classes: int) -> nn.Module:
-    """Return a network of a configuration of the library, its weights drawn anew."""
+    """Return a network of a configuration of the library, its weights drawn anew; ModelError for one that cannot be built, or that would load code or weights from elsewhere."""
     import transformers
 
-    kind = str(config["model_type"])
-    held: Any = cast("Any", transformers.AutoConfig).for_model(
-        kind, **{key: value for key, value in config.items() if key != "model_type"}
-    )
-    if kind in ENCODERS:
-        return Segmenter(transformers.ViTModel(held, add_pooling_layer=False), classes)
-    return transformers.AutoModelForSemanticSegmentation.from_config(held)
+    kind = str(config.get("model_type", ""))
+    if kind not in supported():
+        raise ModelError(f"a configuration of kind {kind!r} is not supported; supported kinds: {', '.join(supported())}")
+    if unsafe := _elsewhere(config):
+        raise ModelError(f"its configuration has {unsafe!r}, which loads code or weights from elsewhere")
+    try:
+        with without_warnings():
+            held: Any = cast("Any", transformers.AutoConfig).for_model(
+                kind, **{key: value for key, value in config.items() if key != "model_type"}
+            )
+            if kind in ENCODERS:
+                return Segmenter(transformers.ViTModel(held, add_pooling_layer=False), classes)
+            return transformers.AutoModelForSemanticSegmentation.from_config(held, trust_remote_code=False)
+    except Exception as error:  # noqa: BLE001 - a hostile configuration fails anywhere in the library
+        raise ModelError(f"transformers cannot build a {kind} of its configuration: {library_text(error)}") from None
+
+
+def supported() -> tuple[str, ...]:
+    """Return the kinds of configurations that a network can be made of: those that the library knows to segment by classes, and encoders."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_SEMANTIC_SEGMENTATION_MAPPING_NAMES as SEMANTIC
+
+    return tuple(sorted([*SEMANTIC, *ENCODERS]))
+
+
+def _elsewhere(config: Mapping[str, object]) -> str:
+    """Return the first key of a configuration, or of one within it, that loads code or weights from elsewhere."""
+    for key, value in config.items():
+        if key in _ELSEWHERE and value:
+            return key
+        if isinstance(value, Mapping) and (found := _elsewhere(cast("Mapping[str, object]", value))):
+            return found
+    return ""
 
 
 def _config(folder: str) -> Any:
     import transformers
-    from transformers.models.auto.modeling_auto import MODEL_FOR_SEMANTIC_SEGMENTATION_MAPPING_NAMES as SEMANTIC
 
     try:
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # noqa: BLE001 - a damaged file fails anywhere in the library
         raise ModelError(f"{folder}: transformers cannot read its config.json: {library_text(error)}") from None
-    if config.model_type not in (*SEMANTIC, *ENCODERS):
-        known = ", ".join(sorted([*SEMANTIC, *ENCODERS]))
+    if config.model_type not in supported():
+        known = ", ".join(supported())
         raise ModelError(f"{folder}: is of kind {config.model_type!r}, which train does not support; supported kinds: {known}")
     return config

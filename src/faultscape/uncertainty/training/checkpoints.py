@@ -87,8 +87,8 @@ def _short(key: str) -> str:
 
 
 def remove(folder: Path) -> None:
-    """Remove all checkpoints of a folder, once what they lead to is there."""
-    for path in found(folder):
+    """Remove all checkpoints of a folder and the logs beside them, once what they lead to is there."""
+    for path in [*found(folder), *folder.glob("log-*.csv")]:
         path.unlink()
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()

@@ -1,6 +1,7 @@
 """log.csv of a network: a row a step, with what validation found.
 
-Conventions: rows are put with every checkpoint and at the end; after a run that was killed those behind the checkpoint are written again. Seconds lie outside every law.
+Conventions: while training lasts the log lies beside the checkpoints, under the key of what is trained, so that a network keeps its own until another one is whole; after a run that was killed rows behind the
+checkpoint are written again. Seconds lie outside every law.
 """
 
 from __future__ import annotations
@@ -31,10 +32,15 @@ class Row:
     validation_nll: float = math.nan
 
 
-def read_rows(folder: Path) -> list[Row]:
-    """Return the rows of a network's log; none where there is none, and none that is damaged."""
+def log_of(folder: Path, key: str = "") -> Path:
+    """Return where the log of a network's folder lies, or while training lasts that of what has this key."""
+    return folder / "checkpoint" / f"log-{key[:12]}.csv" if key else folder / LOG
+
+
+def read_rows(folder: Path, key: str = "") -> list[Row]:
+    """Return the rows of a network's log, or of that of what has this key; none where there is none, and none that is damaged."""
     try:
-        held = list(csv.DictReader((folder / LOG).read_text(encoding="utf-8").splitlines()))
+        held = list(csv.DictReader(log_of(folder, key).read_text(encoding="utf-8").splitlines()))
     except OSError:
         return []
     rows = []
@@ -47,11 +53,13 @@ def read_rows(folder: Path) -> list[Row]:
     return rows
 
 
-def write_rows(folder: Path, rows: Sequence[Row]) -> None:
-    """Put the log."""
+def write_rows(folder: Path, rows: Sequence[Row], key: str = "") -> None:
+    """Put the log of a network, or while training lasts that of what has this key."""
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")
     out.writerow(COLUMNS)
     for row in rows:
         out.writerow([row.step, *("" if math.isnan(value := getattr(row, name)) else f"{value:.8g}" for name in COLUMNS[1:])])
-    put(folder / LOG, text.getvalue().encode())
+    path = log_of(folder, key)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    put(path, text.getvalue().encode())

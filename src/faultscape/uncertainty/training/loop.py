@@ -22,6 +22,7 @@ from faultscape.choices import LossName
 from faultscape.errors import ModelError
 from faultscape.uncertainty.heads.batch_ensemble import BatchEnsembleLinear
 from faultscape.uncertainty.heads.channels import Head
+from faultscape.uncertainty.heads.gaussian_process import processes_of
 from faultscape.uncertainty.training import checkpoints
 from faultscape.uncertainty.training.crops import crop, pixels
 from faultscape.uncertainty.training.memory import Shares
@@ -87,7 +88,7 @@ def train(
     done, total = int(about["step"]), plan.all_steps(task.images)
     prepared, optimiser = accelerator.prepare(net, own)
     weights = torch.tensor(task.weights, device=accelerator.device) if task.weights else None
-    shares = Shares(int(about.get("at_once", plan.batch)))
+    shares = Shares(int(about.get("at_once", plan.batch)), processes_of(net))
     saved = time.monotonic()
     batches = _batches(plan, task, range(done, total), machine.readers)
     if "scaler" in about and accelerator.scaler is not None:

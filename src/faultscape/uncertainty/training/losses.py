@@ -19,7 +19,7 @@ from faultscape.uncertainty.heads.channels import Doubt
 from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
 
 LOSSES = get_args(LossName)
-_, _VOID_CLASS, _EVEN = LOSSES
+_, VOID_CLASS, _EVEN = LOSSES
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def loss(
 
 def _known(labels: Tensor, name: LossName, channels: int) -> Tensor:
     """Return labels in which pixels outside of all classes are those of the last channel, or ignored."""
-    return labels.masked_fill(labels == OUTSIDE, channels - 1 if name == _VOID_CLASS else IGNORED)
+    return labels.masked_fill(labels == OUTSIDE, channels - 1 if name == VOID_CLASS else IGNORED)
 
 
 def _one(logits: Tensor, labels: Tensor, weights: Tensor | None, name: LossName, outside_weight: float, of: Counts) -> Tensor:

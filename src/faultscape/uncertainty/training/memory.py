@@ -5,7 +5,7 @@ Conventions: parts give the gradients of the whole batch, since each counts by t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,9 @@ from torch import Tensor, nn
 from faultscape.choices import LossName
 from faultscape.errors import ModelError
 from faultscape.uncertainty.heads.channels import Head
-from faultscape.uncertainty.training.losses import counts_of, loss
+from faultscape.uncertainty.heads.gaussian_process import GaussianProcessHead
+from faultscape.uncertainty.training.labels import IGNORED
+from faultscape.uncertainty.training.losses import VOID_CLASS, counts_of, loss
 
 
 def is_memory(error: BaseException) -> bool:
@@ -43,8 +45,8 @@ def in_memory(image: Tensor) -> Iterator[None]:
 class Shares:
     """How many images of a batch go through the network at once: all of them, or half as many whenever memory is too short, to the same gradients."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self, most: int, processes: Sequence[GaussianProcessHead] = ()) -> None:
+        self.most, self._processes = most, processes
 
     def gradients(
         self,
@@ -63,8 +65,12 @@ class Shares:
         while True:
             optimiser.zero_grad()
             total = 0.0
+            for head in self._processes:
+                head.begin_batch()
             try:
                 for part, said in zip(images.split(self.most), labels.split(self.most), strict=True):
+                    for head in self._processes:
+                        head.counted = said >= 0 if name != VOID_CLASS else said != IGNORED
                     with accelerator.autocast():
                         given = net(part)
                     value = loss(given, said, weights, name, outside_weight, of)
@@ -76,6 +82,9 @@ class Shares:
                     raise
                 self._halve(error, len(images), say)
             else:
+                for head in self._processes:
+                    head.end_batch()
+                    head.counted = None
                 return total
 
     def _halve(self, error: BaseException, batch: int, say: Callable[[str], None]) -> None:

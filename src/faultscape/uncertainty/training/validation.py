@@ -73,12 +73,21 @@ def probabilities(said: Doubt, size: Size) -> Tensor:
     if said.own is not None:
         return _at_size(said.own, size).softmax(1)
     assert said.members is not None
-    return torch.stack([_at_size(member, size).softmax(1) for member in said.members.unbind(1)]).mean(0)
+    members = said.members.unbind(1)
+    total = _at_size(members[0], size).softmax(1)
+    for member in members[1:]:  # one after another, since all of them at this size are gigabytes
+        total += _at_size(member, size).softmax(1)
+    return total / len(members)
 
 
 @torch.no_grad()
-def validate(net: nn.Module, images: Images, device: str | torch.device, most: int = 200) -> dict[str, float]:
-    """Return the mean IoU (``miou``) and the negative log-likelihood a pixel (``nll``) of a network over images, at most so many of them; NaN where no pixel is labelled."""
+def validate(
+    net: nn.Module, images: Images, device: str | torch.device, most: int = 200, classes: int | None = None
+) -> dict[str, float]:
+    """Return the mean IoU (``miou``) and the negative log-likelihood a pixel (``nll``) of a network over images, at most so many of them; NaN where no pixel is labelled.
+
+    ``classes`` are the first channels, of which the mean is taken: a channel of void pixels is none of them.
+    """
     was = net.training
     net.eval()
     surprise, seen, counts = 0.0, 0, np.zeros((0, 0), np.int64)
@@ -94,7 +103,7 @@ def validate(net: nn.Module, images: Images, device: str | torch.device, most: i
         counts += np.bincount(truth * len(shares) + shares[:, known].argmax(0), minlength=counts.size).reshape(counts.shape)
     net.train(was)
     shared, union = np.diag(counts), counts.sum(0) + counts.sum(1) - np.diag(counts)
-    there = union > 0
+    there = (union > 0) & (np.arange(len(union)) < (len(union) if classes is None else classes))
     return {
         "miou": float((shared[there] / union[there]).mean()) if there.any() else float("nan"),
         "nll": surprise / seen if seen else float("nan"),
