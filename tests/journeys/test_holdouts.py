@@ -112,3 +112,14 @@ def test_wrong_holdouts_are_refused_in_one_line(study: str) -> None:
     assert fs.stress.holdout(study, remove="holdout").classes == (OUT,)
     assert "no holdout 'holdout'; there is none" in refused_line(*line, "--remove", "holdout")
     assert fs.stress.holdout(study, classes=[made.NAMES[0]]).classes == (made.NAMES[0],)
+
+
+def test_no_loss_takes_a_withheld_pixel_for_void() -> None:
+    from faultscape.nouns import Classes
+    from faultscape.stages.withheld import find_withheld
+    from faultscape.study.tables.stress_sets import StressSets
+    from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
+
+    classes = Classes(("sky", "car", "road"), (0, 1, 2), ((0, 0, 0),) * 3)
+    found = find_withheld(StressSets(holdouts={"cars": ("car",)}), classes, None)
+    assert found.places.tolist() == [0, IGNORED, 1, OUTSIDE]

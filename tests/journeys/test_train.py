@@ -12,10 +12,11 @@ import pytest
 import faultscape as fs
 from faultscape.cli import main
 from faultscape.errors import ModelError, OptionError, StudyError
-from made_training import NAMES, make_study
+from made_training import NAMES, VOID, image_of, make_study
 from refusals import refused
 
 FEW = fs.Schedules(steps=30, batch=4, rate=0.02, crop="24x16", scale="1,1", validate_every=0)
+ONE = fs.Schedules(steps=1, batch=2, crop="24x16", validate_every=0)
 
 
 @pytest.fixture(scope="module")
@@ -263,6 +264,27 @@ def test_fit_brings_a_temperature_that_lowers_the_likelihood_and_changes_no_labe
     assert fs.fit(study, "temperature", model="fitted", per_class=True).values.keys() <= {*NAMES}
 
 
+def test_fit_takes_labelled_pixels_of_known_classes_and_finds_the_same_again(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from faultscape.stages.fit import fit_temperature
+    from faultscape.uncertainty.temperature import Temperature
+
+    study, source = str(folder / "study"), str(folder / "study" / "models" / "plain" / "backbone.py:net")
+    fs.predict(study, {"net": source}, engine="local")
+    every = fs.fit(study, "temperature", model="net", pixels=10**6)
+    labels = [image_of(number)[1] for number in (12, 13, 14)]
+    assert every.pixels == sum(int(((one != VOID) & (one != NAMES.index("car"))).sum()) for one in labels)
+    some = fs.fit(study, "temperature", model="net", pixels=50)
+    assert fs.fit(study, "temperature", model="net", pixels=50).values == some.values  # not of logits that were divided
+    assert fs.fit(study, "temperature", model="net", pixels=50, seed=1).values != some.values
+    alike = Temperature((0.02,), 0.1, 0.0, 3)
+    monkeypatch.setattr(fit_temperature, "fit_temperature", lambda *_, **__: alike)
+    capsys.readouterr()
+    fs.fit(study, "temperature", model="net", pixels=1)
+    assert "note: the best temperature is at the bound of the search, 0.02 to 50" in capsys.readouterr().out
+
+
 def test_fit_takes_fewer_pixels_than_memory_holds_and_says_so(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -313,6 +335,8 @@ def test_what_cannot_be_trained_is_said_in_one_line(folder: Path, tmp_path: Path
         fs.train(study, "net", backbone=backbone, data=fs.TrainingData(withhold="bikes"))
     with refused(ModelError, r"has 3 classes \(sky, road, tree, \.\.\.\), but 4 are to be learnt"):
         fs.train(study, "net", init="plain", backbone=f"{folder / 'net.py'}:net", data=fs.TrainingData(withhold="none"))
+    with refused(OptionError, "--seed is a whole number from 0 to 4294967295; got 100000000000000000000"):
+        fs.train(study, "net", backbone=backbone, seed=10**20)
     with refused(OptionError, "give either --steps or --epochs, not both"):
         fs.train(study, "net", backbone=backbone, schedules=fs.Schedules(steps=3, epochs=2))
     with refused(
@@ -438,23 +462,93 @@ def test_a_void_class_is_learnt_weighed_and_predicted_as_void(folder: Path) -> N
 
 def test_a_head_of_the_same_kind_is_trained_on_and_not_drawn_anew(folder: Path) -> None:
     study, none = str(folder / "study"), fs.Schedules(steps=1, batch=4, rate=1e-9, crop="24x16", scale="1,1", validate_every=0)
-    first = fs.train(
-        study,
-        "gp",
-        init="plain",
-        backbone=f"{folder / 'net.py'}:net",
-        head="gp",
-        head_options=fs.HeadOptions(features=16, mean_field=1.0),
-        schedules=FEW,
-    )
-    again = fs.train(
-        study, "more", init="gp", head="gp", head_options=fs.HeadOptions(features=16, mean_field=1.0), schedules=none
-    )
-    assert abs(first.found["nll"] - again.found["nll"]) < 1e-3
+    own, few = f"{folder / 'net.py'}:net", fs.HeadOptions(features=16)
+    first = fs.train(study, "gp", init="plain", backbone=own, head="gp", head_options=few, schedules=FEW)
+    again = fs.train(study, "more", init="gp", backbone=own, head="gp", head_options=few, schedules=none)
+    assert abs(first.found["nll"] - again.found["nll"]) < 1e-3  # though its mean-field factor was tuned
+    noisy = fs.HeadOptions(samples=20)
+    first = fs.train(study, "h", init="plain", backbone=own, head="heteroscedastic", head_options=noisy, schedules=FEW)
+    again = fs.train(study, "g", init="h", backbone=own, head="heteroscedastic", head_options=noisy, schedules=none, seed=5)
+    assert first.found["nll"] != again.found["nll"]  # the noise is that of its own seed
+    assert abs(first.found["nll"] - again.found["nll"]) < 0.1
+
+
+def test_a_network_that_starts_from_one_with_a_void_class_has_channels_of_its_own(folder: Path) -> None:
+    study, own = str(folder / "study"), f"{folder / 'net.py'}:net"
+    fs.train(study, "void", init="plain", backbone=own, loss="void-class", schedules=FEW)
+    made = fs.train(study, "more", init="void", backbone=own, schedules=FEW)
+    model = fs.prediction.open_model(f"{made.folder}/backbone.py:net")
+    assert model.network.class_names == ["sky", "road", "tree"]
+
+
+def test_code_within_a_study_runs_only_where_the_line_names_it(folder: Path) -> None:
+    study, own = str(folder / "study"), f"{folder / 'net.py'}:net"
+    copy = Path(study, "models", "plain", "backbone.py")
+    copy.write_text("raise SystemExit('ran')\n" + copy.read_text())
+    with refused(
+        ModelError,
+        "--init plain: its backbone is Python code, which would run with your permissions; if you trust it, add --backbone .*plain/backbone.py:net",
+    ):
+        fs.train(study, "net", init="plain", schedules=FEW)
+    with refused(ModelError, "--init plain: was trained with another version of its backbone"):
+        fs.train(study, "net", init="plain", backbone=own, schedules=FEW)
+
+
+def test_what_a_network_follows_from_is_its_key(folder: Path) -> None:
+    study, own = str(folder / "study"), f"{folder / 'net.py'}:net"
+    assert fs.train(study, "one", backbone=own, schedules=ONE).new
+    assert not fs.train(study, "one", backbone=own, schedules=ONE).new
+    assert fs.train(study, "one", backbone=own, schedules=ONE, loss="entropy").new
+    assert fs.train(study, "two", init="one", backbone=own, schedules=ONE).new
+    assert not fs.train(study, "two", init="one", backbone=own, schedules=ONE).new
+    fs.train(study, "one", backbone=own, schedules=ONE)
+    assert fs.train(study, "two", init="one", backbone=own, schedules=ONE).new
+
+
+def test_the_covariance_is_of_training_images_and_of_what_is_learnt_on_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from faultscape.stages.train import train_network
+
+    held: list[tuple[tuple[int, ...], np.ndarray]] = []
+
+    def noted(_, batches) -> None:
+        held.extend((tuple(image.shape), counted) for image, counted in batches)
+
+    monkeypatch.setattr(train_network, "fit_covariance", noted)
+    study, own = str(folder / "study"), f"{folder / 'net.py'}:net"
+    fs.train(study, "gp", init="plain", backbone=own, head="gp", head_options=fs.HeadOptions(features=16), schedules=FEW)
+    assert len(held) == 8  # images of role train
+    for number, (shape, counted) in enumerate(held):
+        labels = image_of(4 + number)[1]
+        assert shape == (1, 3, 24, 32)
+        assert (counted[0] == ((labels != VOID) & (labels != NAMES.index("car")))).all()
+
+
+def test_a_killed_run_has_its_own_log_and_the_network_keeps_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from faultscape.stages.train import train_network
+
+    study, own = str(folder / "study"), f"{folder / 'net.py'}:net"
+    made = fs.train(study, "one", backbone=own, schedules=ONE)
+    before = Path(made.folder, "log.csv").read_bytes()
+
+    def fails(*_: object, **__: object) -> None:
+        raise OSError("disk")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(train_network, "_finish", fails)
+        with pytest.raises(OSError, match="disk"):
+            fs.train(study, "one", backbone=own, schedules=ONE, seed=3)
+    assert Path(made.folder, "log.csv").read_bytes() == before
+    (log,) = Path(made.folder, "checkpoint").glob("log-*.csv")
+    assert len(log.read_text().splitlines()) == 2
+    fs.train(study, "one", backbone=own, schedules=ONE, seed=3)
+    assert not Path(made.folder, "checkpoint").exists()
+    assert len(Path(made.folder, "log.csv").read_text().splitlines()) == 2
 
 
 def test_a_line_that_is_refused_leaves_no_folder_behind(folder: Path) -> None:
     study = str(folder / "study")
     with refused(ModelError, "has no layer"):
-        fs.train(study, "other", init="plain", backbone=f"{folder / 'net.py'}:net", dropout_at=["nowhere"], schedules=FEW)
+        fs.train(study, "other", init="plain", backbone=f"{folder / 'net.py'}:net", dropout_at=["nowhere"], schedules=ONE)
     assert not Path(study, "models", "other").exists()

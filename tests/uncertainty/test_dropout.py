@@ -165,3 +165,28 @@ def test_the_covariance_of_a_network_with_dropout_sees_each_image_once_and_whole
         fs.uncertainty.fit_covariance(made, [images])
         precisions.append(net.head.precision.clone())
     torch.testing.assert_close(*precisions)
+
+
+def test_what_stays_is_enlarged_so_that_the_mean_is_kept_and_layers_have_masks_of_their_own(torch) -> None:
+    layers = [torch.nn.Identity(), torch.nn.Identity(), torch.nn.Conv2d(8, 4, 1)]
+    made = fs.uncertainty.add_dropout(torch.nn.Sequential(*layers).eval(), ["0", "1"], rate=0.2, samples=2).eval()
+    first, second = (made.net[k].dropout for k in (0, 1))
+    x = torch.ones(1, 8, 40, 40)
+    values = first(x)
+    assert sorted(values.unique().tolist()) == pytest.approx([0, 1.25])
+    assert float((values > 0).float().mean()) == pytest.approx(0.8, abs=0.02)
+    assert not torch.equal(values, second(x))
+    first.train()
+    torch.manual_seed(0)
+    assert float((first(x) > 0).float().mean()) == pytest.approx(0.8, abs=0.02)
+
+
+def test_the_variance_of_a_network_with_dropout_is_the_mean_of_its_members(torch) -> None:
+    layers = torch.nn.Conv2d(3, 8, 1), torch.nn.ReLU(), torch.nn.Conv2d(8, 4, 1)
+    net = fs.uncertainty.replace_head(torch.nn.Sequential(*layers), "gp", features=32)
+    made = fs.uncertainty.add_dropout(net, ["net.1"], rate=0.5, samples=3).eval()
+    x, each = torch.randn(1, 3, 6, 6), []
+    for member in range(3):
+        made.net.net[1].dropout.member = member
+        each.append(made.net(x).variance)
+    torch.testing.assert_close(made(x).variance, torch.stack(each).mean(0))

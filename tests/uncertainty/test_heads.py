@@ -278,6 +278,8 @@ def test_what_cannot_be_replaced_is_said(torch, net) -> None:
         fs.uncertainty.replace_head(net, "gpp")
     with pytest.raises(OptionError, match="head batch-ensemble has no option 'member'; it has members, fast_start, spread"):
         fs.uncertainty.replace_head(net, "batch-ensemble", member=3)
+    with pytest.raises(ModelError, match="no linear layer or 1x1 convolution to replace"):
+        fs.uncertainty.replace_head(torch.nn.Sequential(torch.nn.Conv2d(3, 2, 1, padding=1)), "gp")  # its border is another
     with pytest.raises(ModelError, match="is a single layer"):
         fs.uncertainty.replace_head(torch.nn.Linear(3, 2), "gp")
 
@@ -302,6 +304,8 @@ def test_a_layer_that_the_output_does_not_come_from_is_found_out(torch) -> None:
         ("gp", {"ridge": 0}, "head gp: ridge is above 0; got 0"),
         ("gp", {"momentum": 1.0}, "head gp: momentum is from 0 to below 1; got 1.0"),
         ("heteroscedastic", {"temperature": float("nan")}, "head heteroscedastic: temperature is above 0; got nan"),
+        ("gp", {"scaled": "no"}, "head gp: scaled is true or false; got 'no'"),
+        ("heteroscedastic", {"shared_noise": "false"}, "head heteroscedastic: shared_noise is true or false; got 'false'"),
         ("batch-ensemble", {"fast_start": "ones"}, "head batch-ensemble: fast_start is normal or signs; got 'ones'"),
     ],
 )

@@ -113,3 +113,74 @@ def test_no_spelling_of_a_folder_names_the_code_in_it(tmp_path: Path, spelling: 
     assert network_folder.kept_as("./m/backbone.py:net") == f"{tmp_path / 'm'}/backbone.py:net"
     with refused(ModelError, "its backbone is net.py:net; name it as m/backbone.py:net"):
         fs.prediction.open_model("m/backbone.py:other")
+
+
+@pytest.mark.parametrize(("head", "form"), [("gp", "onnx"), ("heteroscedastic", "onnx"), ("heteroscedastic", "pt2")])
+def test_a_file_says_what_the_network_says_at_every_size(tmp_path: Path, head: str, form: str) -> None:
+    """The file is made at one size and in one batch; blocks of work in it would hold for these alone."""
+    import torch
+
+    from faultscape.uncertainty import description as d
+    from faultscape.uncertainty.export import DRAWS, export_network
+
+    told = {"features": 32} if head == "gp" else {"samples": 60}
+    folder = made(tmp_path / "m", head=head, head_options=told, image=32)
+    _, net = d.load(folder, own_code=True)
+    net.head.draws = DRAWS
+    path = export_network(folder, form)
+    for shape in ((1, 3, 24, 40), (3, 3, 64, 96)):
+        image = torch.rand(shape, generator=torch.Generator().manual_seed(0))
+        with torch.no_grad():
+            wanted = net(image)
+        if form == "onnx":
+            import onnxruntime
+
+            session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+            names = [out.name for out in session.get_outputs()]
+            said = dict(zip(names, session.run(None, {"image": image.numpy()}), strict=True))
+        else:
+            said = {name: value.detach().numpy() for name, value in torch.export.load(path).module()(image).items()}
+        held = {"logits": wanted.own, "members": wanted.members, "variance": wanted.variance}
+        assert said.keys() == {name for name, value in held.items() if value is not None}
+        for name, value in said.items():
+            np.testing.assert_allclose(value, held[name].numpy(), rtol=1e-3, atol=1e-3, err_msg=f"{name} {shape}")
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        ({"model_type": "bert", "auto_map": {"AutoModelForSemanticSegmentation": "evil/repo--mod.Evil"}}, "a configuration of kind 'bert' is not supported"),
+        ({"model_type": "segformer", "auto_map": {"AutoModelForSemanticSegmentation": "evil/repo--mod.Evil"}}, "its configuration has 'auto_map', which loads code or weights from elsewhere"),
+        ({"model_type": "upernet", "backbone": "evil/x", "use_pretrained_backbone": True}, "its configuration has 'backbone'"),
+        ({"model_type": "upernet", "backbone_config": {"model_type": "resnet", "use_timm_backbone": True}}, "its configuration has 'use_timm_backbone'"),
+        ({"num_labels": 3}, "a configuration of kind '' is not supported"),
+        ({"model_type": "segformer", "depths": "many"}, "transformers cannot build a segformer of its configuration"),
+    ],
+)  # fmt: skip
+def test_a_description_from_elsewhere_loads_nothing_else(tmp_path: Path, config: dict, why: str) -> None:
+    folder = made(tmp_path / "m")
+    held = json.loads((folder / "network.json").read_text())
+    held["network"] |= {"backbone": "hub/network", "config": config}
+    (folder / "network.json").write_text(json.dumps(held))
+    with refused(ModelError, why):
+        fs.prediction.open_model(str(folder))
+
+
+def test_two_weights_that_are_one_tensor_are_refused_before_anything_is_trained(tmp_path: Path) -> None:
+    from faultscape.uncertainty import description as d
+
+    (tmp_path / "backbone.py").write_text(
+        "import torch\ndef net():\n    one = torch.nn.Conv2d(8, 8, 1)\n    return torch.nn.Sequential(torch.nn.Conv2d(3, 8, 1), one, one, torch.nn.Conv2d(8, 3, 1))\n"
+    )
+    with refused(ModelError, "net.1.weight and net.2.weight are the same tensor, which weights files cannot hold"):
+        d.build(described(), tmp_path)
+
+
+def test_what_a_description_says_of_its_input_and_of_dropout_reaches_the_network(tmp_path: Path) -> None:
+    from faultscape.uncertainty import description as d
+
+    (tmp_path / "backbone.py").write_text(OWN.replace("torch.nn.ReLU()", "torch.nn.Dropout(0.3)"))
+    about = described(multiple=4, size=(24, 16), mean=(0.1, 0.2, 0.3), std=(0.4, 0.5, 0.6), dropout=0.7)
+    net = d.build(about, tmp_path)
+    assert (net.multiple, net.size, list(net.mean), list(net.std)) == (4, "24x16", [0.1, 0.2, 0.3], [0.4, 0.5, 0.6])
+    assert [module.p for module in net.modules() if type(module).__name__ == "Dropout"] == [0.7]
