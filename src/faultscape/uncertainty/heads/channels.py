@@ -94,7 +94,7 @@ def whole_precision(device: torch.device) -> Iterator[None]:
 
 def is_exporting() -> bool:
     """Say whether a network is being written to a file, which must hold for images of any size."""
-    return torch.compiler.is_compiling() or torch.onnx.is_in_onnx_export() or torch.jit.is_tracing()
+    return torch.compiler.is_compiling() or torch.onnx.is_in_onnx_export()
 
 
 def mean_of_members(members: Tensor) -> Tensor:

@@ -214,16 +214,24 @@ def shares_of_cells(counted: Tensor, shape: tuple[int, ...]) -> Tensor:
     >>> shares_of_cells(counted, (1, 2, 3)).tolist(), shares_of_cells(counted, (1, 3)).tolist()
     ([[1.0, 0.0]], [0.5])
     """
-    cells, (tall, wide) = shape[1:-1], counted.shape[1:]
-    if len(shape) == 3:
-        rows = max(1, round((shape[1] * tall / wide) ** 0.5))
-        rows = next(k for k in sorted(range(1, shape[1] + 1), key=lambda k: abs(k - rows)) if shape[1] % k == 0)
-        cells = (rows, shape[1] // rows)
-        if not 0.8 < (cells[1] / cells[0]) / (wide / tall) < 1.25:
-            raise ModelError(
-                f"the {shape[1]} features of an image of {wide}x{tall} lie on no grid of its shape, so pixels without a label cannot be left out of the covariance"
-            )
-    return nn.functional.adaptive_avg_pool2d(counted[:, None], cells or (1, 1)).reshape(shape[:-1])
+    tall, wide = counted.shape[1:]
+    grid = (1, 1) if len(shape) == 2 else _grid(shape[1], tall / wide) if len(shape) == 3 else (shape[1], shape[2])
+    if (
+        shape[0] != len(counted)
+        or len(shape) not in (2, 3, 4)
+        or (len(shape) > 2 and not 0.8 < grid[1] / grid[0] / (wide / tall) < 1.25)
+    ):
+        raise ModelError(
+            f"features of shape {shape} lie on no grid of {len(counted)} images of {wide}x{tall}, so pixels without a label cannot be left out of the covariance"
+        )
+    return nn.functional.adaptive_avg_pool2d(counted[:, None], grid).reshape(shape[:-1])
+
+
+def _grid(cells: int, ratio: float) -> tuple[int, int]:
+    """Return the (rows, columns) of so many cells that come nearest to a ratio of height to width."""
+    able = [rows for rows in range(1, cells + 1) if cells % rows == 0]
+    rows = min(able, key=lambda rows: abs(math.log(rows * rows / cells / ratio)))
+    return rows, cells // rows
 
 
 def _cholesky(precision: Tensor) -> Tensor:
