@@ -46,6 +46,16 @@ def phi_of(head, x: np.ndarray, member: int | None = None, *, scaled: bool = Tru
     return (np.sqrt(2 / F) if scaled else 1.0) * np.cos(x @ head.kernel.numpy().T + head.phase.numpy())
 
 
+def turned():
+    import torch
+
+    class Turned(torch.nn.Module):
+        def forward(self, values):
+            return values.transpose(1, 2)
+
+    return Turned()
+
+
 @pytest.mark.parametrize("scaled", [True, False])
 def test_the_gaussian_process_is_its_equations(torch, scaled: bool) -> None:
     head, seen, x = head_of(torch, "gp", features=F, ridge=4.0, mean_field=2.5, scaled=scaled), points(torch, 80), points(torch)
@@ -125,6 +135,27 @@ def test_what_has_no_label_that_counts_stays_unknown_to_the_covariance(torch) ->
     assert float(both.max()) < 0.05
     assert float(learnt[0]) < 0.05
     assert float(learnt[-1]) > 10 * float(both[-1])
+
+
+def test_labels_of_another_shape_than_the_image_that_is_shown_lie_on_its_grid(torch) -> None:
+    """A network of tokens sees a wide image as a square."""
+    layers = (
+        torch.nn.Conv2d(3, D, 4, 4),
+        torch.nn.Flatten(2),
+        turned(),
+        torch.nn.Linear(D, C),
+        turned(),
+        torch.nn.Unflatten(2, (6, 6)),
+    )
+    net = fs.uncertainty.replace_head(torch.nn.Sequential(*layers), "gp", features=16).eval()
+    counted = torch.zeros(1, 24, 48, dtype=torch.bool)
+    counted[..., :24] = True
+    held: list = []
+    head = net.head
+    before = head._gather
+    head._gather = lambda features, shares, images: held.append(shares) or before(features, shares, images)
+    fs.uncertainty.fit_covariance(net, [(torch.rand(1, 3, 24, 24), counted)])
+    torch.testing.assert_close(held[0].reshape(6, 6), (torch.arange(6) < 3).float().expand(6, 6))
 
 
 def test_the_cells_of_tokens_are_found_by_the_shape_of_the_image(torch) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from faultscape.errors import MetricError, ModelError
 from faultscape.uncertainty.dropout import DropoutNetwork, plain_passes
@@ -49,10 +49,11 @@ def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
         with plain_passes(inner):
             for given in batches:
                 batch, counted = given if isinstance(given, tuple) else (given, None)
+                image = next(iter(batch.values())) if isinstance(batch, dict) else batch
                 seen += 1
                 for head in heads:
-                    head.counted = None if counted is None else torch.as_tensor(counted)
-                with in_memory(next(iter(batch.values())) if isinstance(batch, dict) else batch):
+                    head.counted = None if counted is None else _at_size(torch.as_tensor(counted).float(), image)
+                with in_memory(image):
                     inner(**batch) if isinstance(batch, dict) else inner(batch)
     finally:
         for head in heads:
@@ -61,6 +62,11 @@ def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
         raise ModelError("no batches given; the covariance needs at least one")
     for head in heads:
         head.invert_precision()
+
+
+def _at_size(counted: Tensor, image: Tensor) -> Tensor:
+    """Return the shares (N, h, w) of pixels (N, H, W) that count, at the size in which images (N, 3, h, w) are shown, of which tokens are a grid."""
+    return nn.functional.interpolate(counted[:, None], image.shape[2:], mode="area")[:, 0] if image.ndim == 4 else counted
 
 
 @torch.no_grad()

@@ -219,7 +219,7 @@ def shares_of_cells(counted: Tensor, shape: tuple[int, ...]) -> Tensor:
     if (
         shape[0] != len(counted)
         or len(shape) not in (2, 3, 4)
-        or (len(shape) > 2 and not 0.8 < grid[1] / grid[0] / (wide / tall) < 1.25)
+        or (len(shape) == 3 and not 0.8 < grid[1] / grid[0] / (wide / tall) < 1.25)
     ):
         raise ModelError(
             f"features of shape {shape} lie on no grid of {len(counted)} images of {wide}x{tall}, so pixels without a label cannot be left out of the covariance"
