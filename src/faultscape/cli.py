@@ -287,7 +287,7 @@ def _misread(error: cyclopts.CycloptsError, given: Sequence[str]) -> str:
             word for hint in (argument.hint, *get_args(argument.hint)) if get_origin(hint) is Literal for word in get_args(hint)
         ]:
             words, value = [str(word) for word in choices], error.token.value
-            name = str(error.token.keyword).removeprefix("--")
+            name = str(error.token.keyword or argument.name.lstrip("-").upper()).removeprefix("--")
             return _plain(f"{name} {value!r} is not known; use {', '.join(words)}.{closest(value, words)}".rstrip("."))
         for kind, words in ((int, "a whole number"), (float, "a number")):
             if _takes(argument, kind):

@@ -197,17 +197,17 @@ def test_a_sweep_is_a_network_for_each_value_and_trains_once_where_only_use_diff
     ]
     assert main(words) == 0
     out = capsys.readouterr().out
-    assert "gp-mean_field-0" in out
-    assert "gp-mean_field-4" in out
+    assert "gp-mean-field-0" in out
+    assert "gp-mean-field-4" in out
     held = [
-        json.loads(Path(study, "models", f"gp-mean_field-{k}", "network.json").read_text())["network"]["head_options"]
+        json.loads(Path(study, "models", f"gp-mean-field-{k}", "network.json").read_text())["network"]["head_options"]
         for k in (0, 4)
     ]
     assert [of["mean_field"] for of in held] == [0, 4]
-    one, other = (Path(study, "models", f"gp-mean_field-{k}", "weights.safetensors").read_bytes() for k in (0, 4))
+    one, other = (Path(study, "models", f"gp-mean-field-{k}", "weights.safetensors").read_bytes() for k in (0, 4))
     assert one == other
     found = [
-        json.loads(Path(study, "models", f"gp-mean_field-{k}", "network.json").read_text())["training"]["found"]["nll"]
+        json.loads(Path(study, "models", f"gp-mean-field-{k}", "network.json").read_text())["training"]["found"]["nll"]
         for k in (0, 4)
     ]
     assert found[0] != found[1]
@@ -285,6 +285,38 @@ def test_fit_takes_labelled_pixels_of_known_classes_and_finds_the_same_again(
     assert "note: the best temperature is at the bound of the search, 0.02 to 50" in capsys.readouterr().out
 
 
+def test_the_folder_of_a_network_that_is_not_whole_is_no_model(folder: Path) -> None:
+    study = str(folder / "study")
+    half, gone = Path(study, "models", "half"), Path(study, "models", "gone")
+    half.mkdir()
+    (half / "begun.json").write_text("{}")
+    gone.mkdir()
+    (gone / "network.json").write_text("{}")
+    with refused(ModelError, "its training was interrupted; repeat the line of `faultscape train`, which goes on"):
+        fs.predict(study, {"half": str(half)})
+    with refused(ModelError, "weights.safetensors is missing"):
+        fs.predict(study, {"gone": str(gone)})
+
+
+def test_fit_on_training_images_and_an_unknown_method_are_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study, source = str(folder / "study"), str(folder / "study" / "models" / "plain" / "backbone.py:net")
+    fs.predict(study, {"net": source}, engine="local")
+    fs.fit(study, "temperature", model="net", validation="train")
+    assert (
+        "note: 8 of 8 images have role train; a temperature fitted to images that the model learned from is too low"
+        in capsys.readouterr().out
+    )
+    assert main(["fit", study, "temprature", "--model", "net"]) == 2
+    assert "METHOD 'temprature' is not known; use temperature" in capsys.readouterr().err
+
+
+def test_the_card_judges_on_test_images_before_validation_ones(folder: Path) -> None:
+    study, source = str(folder / "study"), str(folder / "study" / "models" / "plain" / "backbone.py:net")
+    fs.predict(study, {"net": source}, scorer=["msp"], measure=True)
+    (clean,) = [c["name"] for c in fs.reliability(study, worst=0, resamples=0).document["conditions"] if c["kind"] == "clean"]
+    assert clean == "main"
+
+
 def test_fit_takes_fewer_pixels_than_memory_holds_and_says_so(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -333,10 +365,18 @@ def test_what_cannot_be_trained_is_said_in_one_line(folder: Path, tmp_path: Path
         fs.train(study, "net", backbone=backbone, data=fs.TrainingData(set_=["val"], validation="val"))
     with refused(OptionError, "the study has no holdout 'bikes'; it has cars"):
         fs.train(study, "net", backbone=backbone, data=fs.TrainingData(withhold="bikes"))
-    with refused(ModelError, r"has 3 classes \(sky, road, tree, \.\.\.\), but 4 are to be learnt"):
+    with refused(
+        ModelError, r"has 3 classes, but 4 are to be learnt \(also car\); a holdout is withheld unless you add `--withhold none`"
+    ):
         fs.train(study, "net", init="plain", backbone=f"{folder / 'net.py'}:net", data=fs.TrainingData(withhold="none"))
     with refused(OptionError, "--seed is a whole number from 0 to 4294967295; got 100000000000000000000"):
         fs.train(study, "net", backbone=backbone, seed=10**20)
+    with refused(OptionError, "--steps must be 1 or more; got 0"):
+        fs.train(study, "net", backbone=backbone, schedules=fs.Schedules(steps=0))
+    with refused(OptionError, "'labels' is the name of a truth, under which labels are kept"):
+        fs.train(study, "labels", backbone=backbone)
+    with refused(OptionError, "--init plain: a network cannot start from itself"):
+        fs.train(study, "plain", init="plain", backbone=backbone)
     with refused(OptionError, "give either --steps or --epochs, not both"):
         fs.train(study, "net", backbone=backbone, schedules=fs.Schedules(steps=3, epochs=2))
     with refused(

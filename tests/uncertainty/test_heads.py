@@ -280,6 +280,14 @@ def test_what_cannot_be_replaced_is_said(torch, net) -> None:
         fs.uncertainty.replace_head(net, "batch-ensemble", member=3)
     with pytest.raises(ModelError, match="no linear layer or 1x1 convolution to replace"):
         fs.uncertainty.replace_head(torch.nn.Sequential(torch.nn.Conv2d(3, 2, 1, padding=1)), "gp")  # its border is another
+    with pytest.raises(OptionError, match="classes must be a whole number, 1 or more; got 0"):
+        fs.uncertainty.replace_head(net, "gp", classes=0)
+    with pytest.raises(ModelError, match="expected a torch module; got str"):
+        fs.uncertainty.replace_head("net", "gp")
+    with pytest.raises(OptionError, match=r"layers is a list of names; got '0'"):
+        fs.uncertainty.add_dropout(net, "0")
+    with pytest.raises(ModelError, match="batches is a list of batches; got one tensor"):
+        fs.uncertainty.fit_covariance(fs.uncertainty.replace_head(net, "gp", features=8), torch.zeros(1, 3, 4, 4))
     with pytest.raises(ModelError, match="is a single layer"):
         fs.uncertainty.replace_head(torch.nn.Linear(3, 2), "gp")
 

@@ -77,3 +77,20 @@ def test_nothing_to_fit_to_is_refused() -> None:
         fs.uncertainty.fit_temperature(np.zeros((0, 3)), np.zeros(0, int))
     with pytest.raises(MetricError, match="must be finite"):
         fs.uncertainty.fit_temperature(np.full((2, 3), np.nan), np.zeros(2, int))
+
+
+@pytest.mark.parametrize(
+    ("labels", "why"),
+    [
+        (np.array([0, -1]), r"labels are whole numbers from 0 to 2; got int64 from -1 to 0 \(leave void pixels out\)"),
+        (np.array([0, 255]), "from 0 to 255"),
+        (np.array([0.0, 1.0]), "got float64"),
+        (
+            np.array([0, 1, 2]),
+            r"logits are \(n, C\) or \(n, T, C\) and labels \(n,\), one row a pixel; got \(2, 1, 3\) and \(3,\)",
+        ),
+    ],
+)
+def test_labels_that_are_no_places_of_classes_are_refused(labels: np.ndarray, why: str) -> None:
+    with pytest.raises(MetricError, match=why):
+        fs.uncertainty.fit_temperature(np.zeros((2, 3)), labels)

@@ -185,6 +185,8 @@ def add_dropout(
         raise OptionError(f"the dropout rate must be between 0 and 1; got {rate}")
     if not layers or samples < 1:
         raise OptionError("MC dropout needs at least one layer and one member")
+    if isinstance(layers, str):
+        raise OptionError(f"layers is a list of names; got {layers!r}")
     known, dropouts = dict(net.named_modules()), []
     for layer in layers:
         if isinstance(net, DoubtNetwork) and layer == f"net.{net.layer}":

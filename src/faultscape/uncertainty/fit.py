@@ -39,6 +39,8 @@ def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
     heads = processes_of(net)
     if not heads:
         raise ModelError(f"{type(net).__name__}: has no Gaussian process head, so there is no covariance to fit")
+    if isinstance(batches, Tensor):
+        raise ModelError("batches is a list of batches; got one tensor")
     net.eval()
     inner = net.net if isinstance(net, DropoutNetwork) else net  # whose members would each add their own
     for head in heads:

@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from faultscape.errors import ModelError, closest
+from faultscape.errors import ModelError, OptionError, closest
 from faultscape.uncertainty.catalogue import Value, head_named
 from faultscape.uncertainty.heads.channels import Doubt, Head, split
 
@@ -64,7 +64,7 @@ class DoubtNetwork(nn.Module):
 def replace_head(
     net: nn.Module, head: str = "linear", classes: int | None = None, *, layer: str = "", seed: int = 0, **options: Value
 ) -> DoubtNetwork:
-    """Return a network with another last layer, one of HEADS.
+    """Return a network with another last layer, one of HEADS. The network itself is changed; copy it first (``copy.deepcopy``) to keep it.
 
     ``options`` are the head's own; ``classes`` are by default as many as the layer had. ``layer`` names the layer to replace where it is not the last linear layer or 1x1
     convolution of the network. Errors: ModelError for a network without such a layer, OptionError for a head or an option that there is not.
@@ -76,6 +76,10 @@ def replace_head(
     """
     kind = head_named(head)
     kind.check(options)
+    if not isinstance(net, nn.Module):
+        raise ModelError(f"expected a torch module; got {type(net).__name__}")
+    if classes is not None and (not isinstance(classes, int) or classes < 1):
+        raise OptionError(f"classes must be a whole number, 1 or more; got {classes!r}")
     if isinstance(net, DoubtNetwork):
         net, layer = net.net, layer or net.layer
     name, old = last_layer(net, layer)

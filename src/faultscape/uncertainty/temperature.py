@@ -43,10 +43,8 @@ def fit_temperature(logits: np.ndarray, labels: np.ndarray, *, per_class: bool =
     held = np.asarray(logits)
     held = held[:, None] if held.ndim == 2 else held
     labels = np.asarray(labels)
-    if not len(labels) or not np.isfinite(held).all():
-        raise MetricError(
-            "no labelled pixels to fit a temperature to" if not len(labels) else "logits must be finite to fit a temperature"
-        )
+    if why := _unfit(held, labels):
+        raise MetricError(why)
     ends = (np.log(LEAST), np.log(MOST))
     found = minimize_scalar(
         lambda log: surprise(held, labels, np.exp(log)), bounds=ends, method="bounded", options={"xatol": 1e-6}
@@ -66,6 +64,17 @@ def fit_temperature(logits: np.ndarray, labels: np.ndarray, *, per_class: bool =
         start[there] = fitted.x
         values = tuple(float(value) for value in np.exp(start))
     return Temperature(values, surprise(held, labels, 1.0), surprise(held, labels, np.array(values)), len(labels))
+
+
+def _unfit(logits: np.ndarray, labels: np.ndarray) -> str:
+    """Return in words why no temperature can be fitted, '' where one can."""
+    if logits.ndim != 3 or labels.shape != logits.shape[:1]:
+        return f"logits are (n, C) or (n, T, C) and labels (n,), one row a pixel; got {logits.shape} and {labels.shape}"
+    if not len(labels):
+        return "no labelled pixels to fit a temperature to"
+    if not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0 or labels.max() >= logits.shape[-1]:
+        return f"labels are whole numbers from 0 to {logits.shape[-1] - 1}; got {labels.dtype} from {labels.min()} to {labels.max()} (leave void pixels out)"
+    return "" if np.isfinite(logits).all() else "logits must be finite to fit a temperature"
 
 
 def surprise(logits: np.ndarray, labels: np.ndarray, temperature: float | np.ndarray | Sequence[float]) -> float:

@@ -43,17 +43,25 @@ def recognised(source: str, task: str) -> bool:
     False
     """
     del task
-    return all((folder_of(source) / name).is_file() for name in PARTS[:2])
+    return any((folder_of(source) / name).is_file() for name in ("begun.json", *PARTS[:2]))
 
 
 def check(name: str, source: str) -> None:
-    """Check nothing: a folder that is recognised is there."""
-    del name, source
+    """Refuse the folder of a network that is not whole."""
+    folder = folder_of(source)
+    if lost := next((part for part in PARTS[:2] if not (folder / part).is_file()), ""):
+        begun = (folder / "begun.json").is_file()
+        why = (
+            "its training was interrupted; repeat the line of `faultscape train`, which goes on"
+            if begun
+            else f"{lost} is missing"
+        )
+        raise ModelError(f"{name}={source}: {why}")
 
 
 def there(source: str) -> bool:
     """Whether the folder still holds a network."""
-    return recognised(source, "segmentation")
+    return all((folder_of(source) / name).is_file() for name in PARTS[:2])
 
 
 def kept_as(source: str) -> str:

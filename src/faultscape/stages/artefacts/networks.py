@@ -90,7 +90,7 @@ def _line(snapshot: Snapshot, name: str) -> str:
 def _describe(snapshot: Snapshot, name: str) -> str:
     about = _held(snapshot, name).get("network")
     if not isinstance(about, dict):
-        return f"{name}: training was interrupted"
+        return f"{name}: training was interrupted; to go on, `{_line(snapshot, name)}`"
     return f"{name}: {about.get('backbone')} with head {about.get('head')}"
 
 

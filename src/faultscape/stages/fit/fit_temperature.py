@@ -49,6 +49,10 @@ def fit_model(options: FitOptions) -> Fitted:
             raise StudyError(
                 "nothing to fit to: no image of role validation has labels; collect some with --role validation, or name a labelled set with --validation"
             )
+        if taught := sum(image.role == "train" for image, _ in rows.rows):
+            print(
+                f"note: {taught} of {len(rows)} images have role train; a temperature fitted to images that the model learned from is too low"
+            )
         inference, digest = _opened(model, settings, options.device or "")
         with devices.fixed_threads(int(model.options.get("threads", 1))):
             logits, labels, images = _pixels(inference, model, settings, rows, options)

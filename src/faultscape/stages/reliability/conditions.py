@@ -104,7 +104,8 @@ def find_conditions(
     collected = [
         name for name in sets if name not in stress.sets and with_labels[name] and not with_anomaly[name] and name not in natural
     ]
-    chosen = sorted(collected, key=lambda name: sets[name][0].role == "train")  # what models learned from is the last resort
+    last = {"validation": 1, "train": 2}  # what models were tuned on, and what they learned from, is the last resort
+    chosen = sorted(collected, key=lambda name: last.get(sets[name][0].role, 0))
     clean = [name for name in bases if name in collected] or chosen[:1]
     notes = [
         f"set {name} has labels and is not shown; --natural {name} shows it as a natural shift"

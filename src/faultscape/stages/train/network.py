@@ -122,6 +122,8 @@ def _plan(options: TrainOptions, preset: TrainingPreset | None, classes: int, im
     said = _said(options.schedules)
     if "steps" in said and "epochs" in said:
         raise OptionError("give either --steps or --epochs, not both")
+    if said.get("steps", 1) < 1:
+        raise OptionError(f"--steps must be 1 or more; got {said['steps']}")
     if "epochs" in said:
         said["steps"] = 0
     plan = replace(plan, **said, seed=options.seed)
@@ -224,7 +226,7 @@ def _of_network(
     before, net = descriptions.load(folder, own_code=own)
     if before.classes != names:
         raise ModelError(
-            f"--init {options.init}: has {len(before.classes)} classes ({', '.join(before.classes[:4])}, ...), but {len(names)} are to be learnt ({', '.join(names[:4])}, ...); both must be the same"
+            f"--init {options.init}: has {len(before.classes)} classes, but {len(names)} are to be learnt ({_difference(before.classes, names)}); a holdout is withheld unless you add `--withhold none`"
         )
     if not isinstance(net, DoubtNetwork) or before.member_blocks:
         raise ModelError(
@@ -233,6 +235,17 @@ def _of_network(
     file = folder / descriptions.OWN_FILE
     about = replace(before, dropout_at=(), dropout=dropout, seed=options.seed)
     return about, net, file if file.is_file() else None
+
+
+def _difference(before: tuple[str, ...], names: tuple[str, ...]) -> str:
+    """Return in words which classes two networks do not share."""
+    gone, new = ([name for name in one if name not in other] for one, other in ((before, names), (names, before)))
+    parts = [
+        f"{word} {', '.join(some[:4])}{', ...' if len(some) > 4 else ''}"
+        for word, some in (("without", gone), ("also", new))
+        if some
+    ]
+    return "; ".join(parts) or "in another order"
 
 
 def _need_own_code(folder: Path, before: Description, options: TrainOptions) -> None:

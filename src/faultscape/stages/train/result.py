@@ -43,7 +43,8 @@ class Trained:
         if not math.isnan(self.found.get("miou", math.nan)):
             lines.append(f"watched  mIoU {self.found['miou']:.3f}, NLL {self.found['nll']:.3f} on the validation set")
         if self.mean_field is not None:
-            lines.append(f"mean-field factor  {self.mean_field:g}, of the least NLL on the validation set")
+            off = " (the variance does not change probabilities)" if not self.mean_field else ""
+            lines.append(f"mean-field factor  {self.mean_field:g}{off}, of the least NLL on the validation set")
         if self.exported:
             lines.append(f"exported {self.exported}")
         lines.append(f"next     faultscape predict {self.study} {self.name}={self.source}")

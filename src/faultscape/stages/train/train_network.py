@@ -23,6 +23,7 @@ from faultscape.prediction import devices
 from faultscape.progress import progress
 from faultscape.stages import evidence
 from faultscape.stages.artefacts.networks import BEGUN, METHOD_NUMBER, MODELS, inputs_of
+from faultscape.stages.evidence import LABELS
 from faultscape.stages.given_options import given_options
 from faultscape.stages.snapshot import Snapshot
 from faultscape.stages.train import network
@@ -70,8 +71,9 @@ def train_networks(options: TrainOptions) -> Trained | Swept:
     first = ""
     for value in values:
         word = f"{value:g}" if isinstance(value, float) else str(value)
+        called = option.replace("_", "-")
         told = {"seed": value} if option == SEED else {"head_options": replace(options.head_options, **{option: value})}
-        mine = replace(options, name=f"{options.name}-{option}-{word}", sweep=None, **told)
+        mine = replace(options, name=f"{options.name}-{called}-{word}", sweep=None, **told)
         networks[word] = train_network(mine, instead_of=first if option in _AFTER else "")
         first = first or mine.name
     return Swept(options.study, option, networks)
@@ -85,6 +87,12 @@ def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
         raise OptionError("train is for segmentation studies; this is a study of classifiers")
     folder = folder_of(root, options.name)
     refuse_twin(options.name, [path.name for path in (root / "models").glob("*") if path.is_dir()], "network")
+    if options.name in {LABELS, *evidence.truths(root)}:
+        raise OptionError(
+            f"{options.name!r} is the name of a truth, under which labels are kept; give the network another, for example {options.name}-model"
+        )
+    if options.init == options.name:
+        raise OptionError(f"--init {options.init}: a network cannot start from itself; give the new one another name")
     withheld = find_withheld(read_stress(root), settings.class_list, options.data.withhold)
     train_on, watch_on = find_examples(root, settings, options.data, withheld)
     device = devices.pick(options.machine.device or "", "torch")
@@ -101,8 +109,6 @@ def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
             return _result(options, folder, before, new=False)
         for note in wanted.notes:
             print(note)
-        if before:
-            print(f"{options.name}: options or data changed; retraining (the current network is kept until the new one is done)")
         begun = time.monotonic()
         copied = _copy(root, instead_of, wanted, watch_on, device) if instead_of else None
         made = copied or _train(folder, wanted, train_on, watch_on, options, device, provenance)
@@ -149,6 +155,8 @@ def _train(
     net = descriptions.build(wanted.description, folder, wanted.start, keep_head=wanted.keep_head).to(device)
     if options.machine.checkpoint_activations:
         checkpoint_activations(net)
+    if _held(folder):
+        print(f"{folder.name}: options or data changed; retraining (the current network is kept until the new one is done)")
     put(folder / BEGUN, (json.dumps(provenance["arguments"]) + "\n").encode())
     about, plan = wanted.description, wanted.plan
     weights = class_weights(train_on, len(about.classes), void=about.void_class) if plan.class_weights != "none" else ()
@@ -191,6 +199,8 @@ def _steps(folder: Path, steps: Iterator[Any], total: int, key: str, watched: bo
     put_at = time.monotonic()
     with progress("train", total) as tick:
         for step in steps:
+            if not rows and step.step > 1:
+                print(f"going on after step {step.step - 1:,}")
             if not rows:  # the log of a run that was killed, up to its checkpoint
                 rows = [row for row in curves.read_rows(folder, key) if row.step < step.step]
                 tick(step.step - 1)

@@ -243,5 +243,5 @@ def _cholesky(precision: Tensor) -> Tensor:
         if not failed.any():
             return lower
     raise ModelError(
-        "the precision matrix of the Gaussian process is not finite or not positive definite; train without --momentum"
+        "the precision matrix of the Gaussian process is not finite or not positive definite: features are not finite, or a momentum let it fade"
     )

@@ -44,7 +44,7 @@ class TrainingPlan:
     def check(self) -> None:
         """OptionError for the first number that makes no sense."""
         positive = {
-            "epochs": self.epochs or self.steps,
+            **({"steps": self.steps} if self.steps else {"epochs": self.epochs}),
             "batch": self.batch,
             "rate": self.rate,
             "gradient_norm": self.gradient_norm,
