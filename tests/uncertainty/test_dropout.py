@@ -152,8 +152,12 @@ def test_a_layer_within_another_has_dropout_of_its_own_and_the_head_has_none(tor
         dropout.register_forward_hook(lambda module, *_: seen.append(module.layer))
     made(torch.randn(1, 3, 6, 6))
     assert set(seen) == {"stem", "stem.0"}
-    with pytest.raises(ModelError, match=r"'net\.head' is the head itself; name a layer before it"):
+    with pytest.raises(ModelError, match=r"'head' is the head itself; name a layer before it"):
         fs.uncertainty.add_dropout(fs.uncertainty.replace_head(convolutions(torch)), ["net.head"])
+    with pytest.raises(ModelError, match=r"Net: has no layer 'midle'\. Did you mean 'middle'\? Its last layers are [^h]*middle$"):
+        fs.uncertainty.add_dropout(fs.uncertainty.replace_head(convolutions(torch)), ["midle"])
+    made = fs.uncertainty.add_dropout(fs.uncertainty.replace_head(convolutions(torch)), ["middle"], samples=2).eval()
+    assert made(torch.randn(1, 3, 6, 6)).members.shape[1] == 2
 
 
 def test_the_covariance_of_a_network_with_dropout_sees_each_image_once_and_whole(torch) -> None:

@@ -101,8 +101,8 @@ def build(
         if kept is not None:
             cast("DoubtNetwork", made).head.load_state_dict(kept)
         if description.dropout_at:
-            layers = [f"net.{layer}" for layer in description.dropout_at]
-            made = add_dropout(made, layers, description.dropout_rate, description.dropout_samples, description.seed)
+            told = description.dropout_rate, description.dropout_samples, description.seed
+            made = add_dropout(made, description.dropout_at, *told)
     _refuse_tied(made, description.backbone)
     made = made.eval()
     for key, value in input_words(description).items():

@@ -173,7 +173,7 @@ class _Again:
 def add_dropout(
     net: nn.Module, layers: Sequence[str], rate: float = RATE, samples: int = SAMPLES, seed: int = 0
 ) -> DropoutNetwork:
-    """Return a network with dropout behind the named layers, such as ``["decode_head.dropout"]``, which in use gives ``samples`` members.
+    """Return a network with dropout behind the named layers, such as ``["decode_head.dropout"]``, which in use gives ``samples`` members. The network itself is changed.
 
     Errors: ModelError for a layer that there is not, with the nearest names; OptionError for a rate outside 0 to 1, or no layer.
 
@@ -187,14 +187,17 @@ def add_dropout(
         raise OptionError("MC dropout needs at least one layer and one member")
     if isinstance(layers, str):
         raise OptionError(f"layers is a list of names; got {layers!r}")
+    headed, inner = isinstance(net, DoubtNetwork), net.net if isinstance(net, DoubtNetwork) else net
     known, dropouts = dict(net.named_modules()), []
+    layers = [f"net.{layer}" if headed and layer not in known else layer for layer in layers]
     for layer in layers:
-        if isinstance(net, DoubtNetwork) and layer == f"net.{net.layer}":
-            raise ModelError(f"{layer!r} is the head itself; name a layer before it")
-        if not layer or layer not in known:
-            some = ", ".join([key for key in known if key][-8:]) or "none with a name"
+        called = layer.removeprefix("net.") if headed else layer
+        if headed and called == net.layer:
+            raise ModelError(f"{called!r} is the head itself; name a layer before it")
+        if not called or layer not in known:
+            able = [key for key, _ in inner.named_modules() if key and not (headed and f"{key}.".startswith(f"{net.layer}."))]
             raise ModelError(
-                f"{type(net).__name__}: has no layer {layer!r}.{closest(layer, [*known])} Its last layers are {some}"
+                f"{type(inner).__name__}: has no layer {called!r}.{closest(called, able)} Its last layers are {', '.join(able[-8:]) or 'none with a name'}"
             )
         dropouts.append(SeededDropout(rate, seed, layer))
     deepest_first = sorted(zip(layers, dropouts, strict=True), key=lambda pair: -pair[0].count("."))

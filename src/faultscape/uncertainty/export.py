@@ -7,6 +7,9 @@ ask for them. MC dropout is exported with its masks, at one size.
 from __future__ import annotations
 
 import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -59,7 +62,7 @@ def export_network(folder: Path, form: ExportForm) -> str:
     path = folder / f"network.{form}"
     said = descriptions.input_words(about)
     try:
-        with without_warnings(), torch.no_grad():
+        with without_warnings(), _quiet_exporter(), torch.no_grad():
             plain(example)  # what is drawn once is drawn now, and stands in the file as numbers
             (_onnx if form == "onnx" else _exported)(plain, example, path, said, free=free)
     except Exception as error:  # noqa: BLE001 - whatever torch's exporter raises
@@ -67,6 +70,18 @@ def export_network(folder: Path, form: ExportForm) -> str:
             f"--export {form}: torch could not export {about.backbone}: {library_text(error, first_line=True)}"
         ) from None
     return str(path)
+
+
+@contextmanager
+def _quiet_exporter() -> Iterator[None]:
+    """Keep what torch's exporter logs about libraries that it does not need to itself."""
+    logger = logging.getLogger("torch.onnx")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def _size(about: descriptions.Description) -> tuple[int, int]:
