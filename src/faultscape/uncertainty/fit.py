@@ -29,6 +29,7 @@ def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
     A batch may be a pair (inputs, counted): counted (N, H, W) is true where a pixel has a label that the network learnt. Leave out pixels of unknown objects, or the network takes them for known.
     Errors: ModelError for a network without a Gaussian process, or without a batch.
 
+    >>> from faultscape.uncertainty.heads.gaussian_process import GaussianProcessHead
     >>> head = GaussianProcessHead(3, 2, features=64).eval()
     >>> points = torch.randn(100, 3, generator=torch.Generator().manual_seed(0))
     >>> before = head(points)[:, -1].mean()
