@@ -82,8 +82,17 @@ def test_a_damaged_folder_is_refused_in_one_line(tmp_path: Path) -> None:
     with refused(ModelError, "weights.safetensors: not valid weights: "):
         fs.prediction.open_model(f"{folder}/backbone.py:net")
     (folder / "network.json").write_text("{}")
-    with refused(ModelError, "network.json: not a valid network description"):
-        fs.prediction.open_model(f"{folder}/backbone.py:net")
+    for text, why in (
+        ("{}", "it has no 'network'$"),
+        ("{", "Invalid JSON: EOF while parsing an object at line 1 column 1$"),
+        (
+            '{"network": {"backbone": "n.py:net", "classes": ["a"], "multiple": "four"}}',
+            "multiple: Input should be a valid integer",
+        ),
+    ):
+        (folder / "network.json").write_text(text)
+        with refused(ModelError, f"network.json: not a valid network description: {why}"):
+            fs.prediction.open_model(f"{folder}/backbone.py:net")
 
 
 def test_a_backbone_of_ones_own_that_is_no_module_is_refused(tmp_path: Path) -> None:

@@ -299,3 +299,13 @@ def test_the_loss_of_members_is_the_mean_of_theirs(torch) -> None:
 def test_a_plan_that_makes_no_sense_is_refused(told: dict, why: str) -> None:
     with refused(OptionError, why):
         replace(PLAN, **told).check()
+
+
+def test_what_is_not_finite_at_once_is_said_of_its_start_and_by_the_names_of_images(torch, tmp_path: Path) -> None:
+    net = network(torch)
+    net.net[0].weight.data.fill_(math.nan)
+    with refused(
+        ModelError,
+        r"the loss is nan at step 1 \(images photo-\d, .*\): training stopped; there is no checkpoint yet\. Check these images, and the weights that it starts from",
+    ):
+        next(steps_of(torch, tmp_path, net, called=lambda k: f"photo-{k}"))

@@ -182,7 +182,13 @@ def read_description(folder: Path) -> Description:
         return _READ.validate_python(held["network"], strict=False)
     except FileNotFoundError:
         raise ModelError(f"{folder}: not a trained network: it has no {NETWORK}") from None
-    except (OSError, ValueError, KeyError) as error:
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ModelError(f"{path}: not a valid network description: {where + ': ' if where else ''}{first['msg']}") from None
+    except KeyError as error:
+        raise ModelError(f"{path}: not a valid network description: it has no {error}") from None
+    except (OSError, ValueError) as error:
         raise ModelError(f"{path}: not a valid network description: {library_text(error, most=200)}") from None
 
 

@@ -53,6 +53,10 @@ class Examples:
             raise ImageError(f"{image.id}: {error}") from None
         return photo, self._places[self._images.places(number, (photo.shape[1], photo.shape[0]))]
 
+    def called(self, number: int) -> str:
+        """Return the id of an image."""
+        return self._images.rows[number][0].id
+
     def labels(self, number: int) -> np.ndarray:
         """Return the labels (H, W) int16 of an image alone, at the size that the corpus knows."""
         image = self._images.rows[number][0]

@@ -160,7 +160,7 @@ def _train(
     put(folder / BEGUN, (json.dumps(provenance["arguments"]) + "\n").encode())
     about, plan = wanted.description, wanted.plan
     weights = class_weights(train_on, len(about.classes), void=about.void_class) if plan.class_weights != "none" else ()
-    task = Task(len(train_on), train_on.read, options.loss, weights, about.mean, about.std)
+    task = Task(len(train_on), train_on.read, options.loss, weights, about.mean, about.std, train_on.called)
     shown, watched = (
         Images(len(rows), rows.read, plan.size, about.multiple, about.mean, about.std, about.window)
         for rows in (train_on, watch_on)

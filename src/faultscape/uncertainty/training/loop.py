@@ -35,7 +35,7 @@ _AHEAD = 2  # batches that are read before the network is ready for them
 
 @dataclass(frozen=True)
 class Task:
-    """What a network is to learn from: how many ``images`` there are and how one is ``read``, by which ``loss``, with which class ``weights``, and how its input is normalised."""
+    """What a network is to learn from: how many ``images`` there are, how one is ``read`` and what it is ``called``, by which ``loss``, with which class ``weights``, and how its input is normalised."""
 
     images: int
     read: Read
@@ -43,6 +43,7 @@ class Task:
     weights: tuple[float, ...] = ()
     mean: tuple[float, ...] = (0.0, 0.0, 0.0)
     std: tuple[float, ...] = (1.0, 1.0, 1.0)
+    called: Callable[[int], str] = str
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def train(
             value = shares.gradients(prepared, optimiser, accelerator, *batch, weights, task.loss, plan.outside_weight, say)
         norm = float(accelerator.clip_grad_norm_(prepared.parameters(), plan.gradient_norm))
         if not np.isfinite(value) or (not np.isfinite(norm) and machine.precision != "fp16"):
-            raise ModelError(_not_finite(step + 1, value, norm, names, folder, key))
+            raise ModelError(_not_finite(step + 1, value, norm, [task.called(k) for k in names], folder, key))
         optimiser.step()
         last = step + 1 == total
         found = validate(net) if validate is not None and _is_due(step + 1, plan, task.images, total) else {}
@@ -211,7 +212,7 @@ def _is_due(step: int, plan: TrainingPlan, images: int, total: int) -> bool:
     return step == total or (plan.validate_every > 0 and step % every == 0)
 
 
-def _not_finite(step: int, value: float, norm: float, numbers: Sequence[int], folder: Path, key: str) -> str:
+def _not_finite(step: int, value: float, norm: float, names: Sequence[str], folder: Path, key: str) -> str:
     what = f"the loss is {value}" if not np.isfinite(value) else f"the norm of the gradients is {norm}"
     held = checkpoints.found(folder, key)
     last = (
@@ -219,7 +220,8 @@ def _not_finite(step: int, value: float, norm: float, numbers: Sequence[int], fo
         if held
         else "there is no checkpoint yet"
     )
-    return f"{what} at step {step} (images {', '.join(map(str, numbers[:4]))}, ...): training stopped; {last}. Lower --rate, or add --warm-up"
+    advice = "Lower --rate, or add --warm-up" if step > 1 else "Check these images, and the weights that it starts from"
+    return f"{what} at step {step} (images {', '.join(names[:4])}, ...): training stopped; {last}. {advice}"
 
 
 def _number(seed: int, step: int) -> int:
