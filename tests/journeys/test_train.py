@@ -254,12 +254,18 @@ def test_fit_brings_a_temperature_that_lowers_the_likelihood_and_changes_no_labe
     study, source = str(folder / "study"), str(folder / "study" / "models" / "plain" / "backbone.py:net")
     fs.predict(study, {"net": source, "fitted": source}, engine="local")
     capsys.readouterr()
+    assert main(["status", study]) == 0
+    assert "fitted: the working size" not in capsys.readouterr().out
     assert main(["fit", study, "temperature", "--model", "fitted"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("fitted: temperature ")
     about = json.loads(Path(study, "methods", "fitted", "temperature.json").read_text())
     assert about["nll"][1] <= about["nll"][0]
+    assert main(["status", study]) == 0  # whose maps are those of before
+    assert "fitted: the working size, photos, the network or its temperature changed since" in capsys.readouterr().out
     fs.predict(study, {"net": source, "fitted": source}, scorer=["msp", "max-logit"], engine="local")
+    assert main(["status", study]) == 0
+    assert "fitted: the working size" not in capsys.readouterr().out
     one, other = (label_maps.content_digest(Path(study) / "predictions" / name) for name in ("net", "fitted"))
     assert one == other
     np.testing.assert_allclose(

@@ -43,12 +43,22 @@ def of_images(
 ) -> OfImages:
     """Return the stamps and keys of a model whose answers follow from photos; ``digest`` is that of the model itself."""
     rules = key_of(mapping, settings.classes.ids, settings.classes.void)
-    used = {key: value for key, value in options.items() if key not in _BESIDE}  # a mapping is applied when maps are read
+    used = _used(options)
     if settings.classifies:  # whose answers hold so many probabilities
         used["probabilities"] = [word for word in options.get("keep", []) if word.startswith("probabilities")]
     keys = {shard: photos_key(settings.size, images) for shard, images in shards}
-    about = key_of(digest, used)[:16]
+    about = key_of(digest, used)[:16]  # the first field of a stamp, as `about_of` returns it
     return OfImages({shard: f"{about}:{key_of(digest, used, key)}:{rules}" for shard, key in keys.items()}, keys)
+
+
+def about_of(digest: str, options: ModelOptions) -> str:
+    """Return the first field of the stamps of label maps that a model with these options makes."""
+    return key_of(digest, _used(options))[:16]
+
+
+def _used(options: ModelOptions) -> dict[str, object]:
+    """Return the options from which label maps follow; a mapping is applied when maps are read."""
+    return {key: value for key, value in options.items() if key not in _BESIDE}
 
 
 def again(images: Sequence[Image], failures: Sequence[tuple[str, str]]) -> bool:

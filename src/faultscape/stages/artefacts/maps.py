@@ -40,7 +40,7 @@ def _describe(snapshot: Snapshot, _name: str) -> str:
         why = (
             f"{counted(number, 'shard')} to do"
             if number
-            else "the working size, photos or the network of some shards changed since"
+            else "the working size, photos, the network or its temperature changed since"
         )
         return f"{', '.join(late)}: {why}"
     if len(models) < 2:

@@ -20,6 +20,7 @@ from faultscape.maps import winners
 from faultscape.prediction import catalogue, devices, networks
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.sources.network import Answer
+from faultscape.prediction.stamps import about_of
 from faultscape.progress import progress
 from faultscape.stages.fit.options import FitOptions
 from faultscape.stages.fit.result import Fitted
@@ -27,6 +28,7 @@ from faultscape.stages.labelled_images import LabelledImages, find_labelled
 from faultscape.study.folder import existing, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import ModelOptions, ModelSettings, Settings, add_models, read_settings
+from faultscape.study.tables import label_maps
 from faultscape.study.tables.logs import log
 from faultscape.uncertainty.temperature import LEAST, MOST, Temperature, fit_temperature, shares_of
 
@@ -63,9 +65,11 @@ def fit_model(options: FitOptions) -> Fitted:
             )
         before, after = ece_of(logits, labels, 1.0), ece_of(logits, labels, np.array(found.values))
         told = cast("ModelOptions", {**model.options, "temperature": [float(f"{value:.6g}") for value in found.values]})
+        stamps = label_maps.stamps_of(label_maps.predictions(root, options.model)).values()
+        others = {stamp.split(":")[0] for stamp in stamps if stamp.count(":") == 2} - {about_of(digest, told)}
         about = {
             "method": options.method, "values": told["temperature"], "per_class": options.per_class, "nll": [found.before, found.after], "ece": [before, after],
-            "images": images, "pixels": found.pixels, "provenance": {"inputs": {"network": digest, "images": rows.key()}, "arguments": {"validation": options.validation, "truth": options.truth, "seed": options.seed, "pixels": options.pixels}},
+            "images": images, "pixels": found.pixels, "maps_without_it": sorted(others), "provenance": {"inputs": {"network": digest, "images": rows.key()}, "arguments": {"validation": options.validation, "truth": options.truth, "seed": options.seed, "pixels": options.pixels}},
         }  # fmt: skip
         put(root / "methods" / options.model / "temperature.json", (json.dumps(about, indent=1) + "\n").encode())
         add_models(root, {options.model: model.model_copy(update={"options": told})})

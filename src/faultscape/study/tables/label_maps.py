@@ -101,7 +101,7 @@ def stamps_of(where: Path) -> dict[str, str]:
 
 
 def outdated(root: Path, settings: Settings, shards: Iterable[tuple[int, Sequence[tuple[str, str]]]]) -> list[str]:
-    """Return the networks of whose maps some were made at another working size, from photos that changed since, or by another network than the rest.
+    """Return the networks of whose maps some were made at another working size, from photos that changed since, by another network than the rest, or without the temperature that was fitted since.
 
     ``shards`` are (number, (id, digest) of its images), as `corpus.each_digest` yields them. Of tables, those whose words became ids of other classes than today's.
     """
@@ -110,12 +110,22 @@ def outdated(root: Path, settings: Settings, shards: Iterable[tuple[int, Sequenc
     old = [name for name, parts in parts_of.items() if of_other_classes(settings, parts.values())]
     for name, parts in networks.items():  # jobs of an array see the file each for itself
         stamps = stamps_of(predictions(root, name))
-        if len({stamps[part].split(":")[0] for part in parts if stamps.get(part, "").count(":") == 2}) > 1:
+        made_by = {stamps[part].split(":")[0] for part in parts if stamps.get(part, "").count(":") == 2}
+        if len(made_by) > 1 or made_by & _without_temperature(root, name):
             old.append(name)
     for shard, images in shards if networks else ():
         key, part = digests_key(settings.size, images), part_name(shard)
         old += [name for name, made in networks.items() if part in made and made[part].key != key]
     return [name for name in settings.models if name in old]
+
+
+def _without_temperature(root: Path, name: str) -> set[str]:
+    """Return what stamps say of a network's maps that were made before its temperature was fitted."""
+    try:
+        held = read_object((root / "methods" / name / "temperature.json").read_bytes()).get("maps_without_it")
+    except (OSError, ValueError, StudyError):
+        return set()
+    return {str(word) for word in held} if isinstance(held, list) else set()
 
 
 def of_other_classes(settings: Settings, parts: Iterable[Part]) -> bool:
