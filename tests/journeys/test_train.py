@@ -595,3 +595,11 @@ def test_a_line_that_is_refused_leaves_no_folder_behind(folder: Path) -> None:
     with refused(ModelError, "has no layer"):
         fs.train(study, "other", init="plain", backbone=f"{folder / 'net.py'}:net", dropout_at=["nowhere"], schedules=ONE)
     assert not Path(study, "models", "other").exists()
+
+
+def test_a_size_counts_under_a_preset_with_windows(folder: Path) -> None:
+    study, own = str(folder / "study"), f"{folder / 'net.py'}:net"
+    small = fs.Schedules(steps=1, batch=2, size="24x16", crop="24x16", validate_every=0)
+    made = fs.train(study, "w", backbone=own, preset="s3-paper", schedules=small)
+    about = json.loads(Path(made.folder, "network.json").read_text())["network"]
+    assert (about["size"], about["window"], about["stride"]) == ([24, 16], 768, 512)
