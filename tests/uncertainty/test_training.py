@@ -172,6 +172,9 @@ def test_windows_side_by_side_show_every_pixel_and_count_it_once(torch) -> None:
     assert {shape for shape, _ in parts} == {(10, 10)}
     assert sum(count for _, count in parts) == read(0)[1].size
     assert validate(net, windows, "cpu") == pytest.approx(validate(net, whole, "cpu"), rel=1e-6)
+    held = {k: read(k) for k in range(3)}  # a reader's own arrays stay as they are
+    kept = Images(3, held.__getitem__, window=10)
+    assert validate(net, kept, "cpu") == validate(net, kept, "cpu")
     assert [tuple(image.shape[2:]) for image, _ in Images(1, read, window=64).tensors("cpu")] == [(24, 32)]
 
 

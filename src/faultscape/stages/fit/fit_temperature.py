@@ -61,7 +61,7 @@ def fit_model(options: FitOptions) -> Fitted:
         found = fit_temperature(logits, labels, per_class=options.per_class)
         if any(not 1.01 * LEAST < value < 0.99 * MOST for value in found.values):
             print(
-                f"note: the best temperature is at the bound of the search, {LEAST:g} to {MOST:g}: these pixels cannot calibrate the model (all of them right or wrong, say)"
+                f"note: the best temperature is at the bound of the search, {LEAST:g} to {MOST:g}: these pixels cannot calibrate the model (perhaps all of them are right)"
             )
         before, after = ece_of(logits, labels, 1.0), ece_of(logits, labels, np.array(found.values))
         told = cast("ModelOptions", {**model.options, "temperature": [float(f"{value:.6g}") for value in found.values]})

@@ -226,7 +226,7 @@ def _of_network(
     before, net = descriptions.load(folder, own_code=own)
     if before.classes != names:
         raise ModelError(
-            f"--init {options.init}: has {len(before.classes)} classes, but {len(names)} are to be learnt ({_difference(before.classes, names)}); a holdout is withheld unless you add `--withhold none`"
+            f"--init {options.init}: has {len(before.classes)} classes, but {len(names)} are to be learnt ({_difference(before.classes, names)}); --withhold says which holdout is withheld"
         )
     if not isinstance(net, DoubtNetwork) or before.member_blocks:
         raise ModelError(

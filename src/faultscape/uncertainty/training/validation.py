@@ -39,6 +39,7 @@ class Images:
             width, height = self.size or (photo.shape[1], photo.shape[0])
             size = (-(-width // self.multiple) * self.multiple, -(-height // self.multiple) * self.multiple)
             photo, at_size = resized(photo, labels, size)
+            at_size = at_size.copy()  # what was read is the reader's
             for rows, columns in side_by_side(size, self.window):
                 shown = torch.from_numpy(pixels(photo[rows, columns], self.mean, self.std))[None].to(device)
                 if not self.window:
