@@ -36,7 +36,8 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have the kernels compiled once where several workers are to come, and none were compiled beside this package."""
+    """Give each worker one thread for torch, and have the kernels compiled once where several workers are to come and none were compiled beside this package."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads of several workers would wait for one another
     several = getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput")
     compiled = Path(faultscape.__file__).parent / "maps" / "kernels" / "__pycache__"
     if several and not [*compiled.glob("*.nbi")]:

@@ -1,8 +1,10 @@
-"""A study of drawn colours with labels, and a network that is small enough to learn them in seconds."""
+"""A study of drawn colours with labels, a network that is small enough to learn them in seconds, and a study in which it was trained."""
 
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +32,10 @@ def net():
     return Net()
 """
 
+FEW = fs.Schedules(steps=30, batch=4, rate=0.02, crop="24x16", scale="1,1", validate_every=0)
+FEW_WORDS = ("--steps", 30, "--batch", 4, "--rate", 0.02, "--crop", "24x16", "--scale", "1,1", "--validate-every", 0)
+ONE = fs.Schedules(steps=1, batch=2, crop="24x16", validate_every=0)
+
 
 def image_of(seed: int, size: tuple[int, int] = (32, 24)) -> tuple[np.ndarray, np.ndarray]:
     """Return a photo whose colours say its labels, and the labels; a strip of it is void."""
@@ -56,3 +62,46 @@ def make_study(folder: Path, train: int = 8, validation: int = 3, test: int = 4)
         fs.collect(study, str(folder / name / "images"), classes=str(folder / "classes.json"), set_=name, role=role)
         fs.label.import_(study, str(folder / name / "masks"), pattern="{id}.png" if name == "main" else None)
     return study
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A folder with a study in which the network "plain" was trained, which learnt no cars."""
+
+    folder: Path
+
+    @property
+    def study(self) -> str:
+        return str(self.folder / "study")
+
+    @property
+    def own(self) -> str:
+        """The code of the backbone, as --backbone names it."""
+        return f"{self.folder / 'net.py'}:net"
+
+    @property
+    def source(self) -> str:
+        """The trained network, as predict names it."""
+        return f"{self.study}/models/plain/backbone.py:net"
+
+
+def train_plain(folder: Path) -> Trained:
+    """Make a study in an empty folder, withhold cars, and train a network."""
+    trained = Trained(folder)
+    make_study(folder)
+    fs.stress.holdout(trained.study, classes=["car"], as_="cars")
+    fs.train(trained.study, "plain", backbone=trained.own, schedules=FEW)
+    return trained
+
+
+def copy_of(trained: Trained, folder: Path) -> Trained:
+    """Copy all of it to a folder that does not exist yet."""
+    shutil.copytree(trained.folder, folder)
+    return Trained(folder)
+
+
+def doubt_of(study: str, model: str, scorer: str) -> np.ndarray:
+    """Return the doubt that predict kept of the first shard, images x height x width."""
+    from faultscape.study.tables import outputs
+
+    return np.stack([arrays[0] for _, arrays in outputs.read_kept(Path(study), model, f"doubt-{scorer}", 0)])

@@ -1,4 +1,4 @@
-"""A small corpus and a study that has collected it, for journeys that begin there."""
+"""A small corpus, a study that has collected it, and one in which a network was trained, for journeys that begin there."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import made
+import made_training
 
 
 @pytest.fixture
@@ -17,3 +18,13 @@ def corpus(tmp_path: Path) -> made.Corpus:
 @pytest.fixture
 def study(corpus: made.Corpus, tmp_path: Path) -> str:
     return str(made.collected(corpus, tmp_path / "study", shard_size=4))
+
+
+@pytest.fixture(scope="session")
+def trained_once(tmp_path_factory: pytest.TempPathFactory) -> made_training.Trained:
+    return made_training.train_plain(tmp_path_factory.mktemp("trained"))
+
+
+@pytest.fixture
+def trained(trained_once: made_training.Trained, tmp_path: Path) -> made_training.Trained:
+    return made_training.copy_of(trained_once, tmp_path / "trained")

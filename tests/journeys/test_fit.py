@@ -1,0 +1,97 @@
+"""fit: a temperature from labelled images, by the command line and by Python."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import faultscape as fs
+from faultscape.study.tables import label_maps
+from made_training import FEW, NAMES, VOID, Trained, doubt_of, image_of
+from refusals import refused_text, told
+
+
+def test_fit_brings_a_temperature_that_lowers_the_likelihood_and_changes_no_label(
+    trained: Trained,
+) -> None:
+    study, source = trained.study, trained.source
+    fs.predict(study, {"net": source, "fitted": source}, engine="local")
+    changed = "fitted: the working size, photos, the network or its temperature changed since"
+    assert changed not in " ".join(told("status", study))
+    assert told("fit", study, "temperature", "--model", "fitted")[0].startswith("fitted: temperature ")
+    about = json.loads(Path(study, "methods", "fitted", "temperature.json").read_text())
+    assert about["nll"][1] <= about["nll"][0]
+    assert changed in " ".join(told("status", study))  # the maps are those of before
+    fs.predict(study, {"net": source, "fitted": source}, scorer=["msp", "max-logit"], engine="local")
+    assert changed not in " ".join(told("status", study))
+    one, other = (label_maps.content_digest(Path(study) / "predictions" / name) for name in ("net", "fitted"))
+    assert one == other
+    np.testing.assert_allclose(
+        doubt_of(study, "fitted", "max-logit") * about["values"][0], doubt_of(study, "net", "max-logit"), rtol=1e-4
+    )
+    assert fs.fit(study, "temperature", model="fitted", per_class=True).values.keys() <= {*NAMES}
+
+
+def test_fit_takes_labelled_pixels_of_known_classes_and_finds_the_same_again(
+    trained: Trained, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from faultscape.stages.fit import fit_temperature
+    from faultscape.uncertainty.temperature import Temperature
+
+    study, source = trained.study, trained.source
+    fs.predict(study, {"net": source}, engine="local")
+    every = fs.fit(study, "temperature", model="net", pixels=10**6)
+    labels = [image_of(number)[1] for number in (12, 13, 14)]
+    assert every.pixels == sum(int(((one != VOID) & (one != NAMES.index("car"))).sum()) for one in labels)
+    some = fs.fit(study, "temperature", model="net", pixels=50)
+    assert fs.fit(study, "temperature", model="net", pixels=50).values == some.values  # not of logits that were divided
+    assert fs.fit(study, "temperature", model="net", pixels=50, seed=1).values != some.values
+    alike = Temperature((0.02,), 0.1, 0.0, 3)
+    monkeypatch.setattr(fit_temperature, "fit_temperature", lambda *_, **__: alike)
+    capsys.readouterr()
+    fs.fit(study, "temperature", model="net", pixels=1)
+    assert "note: the best temperature is at the bound of the search, 0.02 to 50" in capsys.readouterr().out
+
+
+def test_fit_on_training_images_and_an_unknown_method_are_said(trained: Trained, capsys: pytest.CaptureFixture[str]) -> None:
+    study, source = trained.study, trained.source
+    fs.predict(study, {"net": source}, engine="local")
+    fs.fit(study, "temperature", model="net", validation="train")
+    assert (
+        "note: 8 of 8 images have role train; a temperature fitted to images that the model learned from is too low"
+        in capsys.readouterr().out
+    )
+    assert "METHOD 'temprature' is not known; use temperature" in refused_text("fit", study, "temprature", "--model", "net")
+
+
+def test_fit_takes_fewer_pixels_than_memory_holds_and_says_so(
+    trained: Trained, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from faultscape.stages.fit import fit_temperature
+
+    study, source = trained.study, trained.source
+    fs.predict(study, {"few": source}, engine="local")
+    whole = fs.fit(study, "temperature", model="few", pixels=50)
+    monkeypatch.setattr(fit_temperature, "_MOST", 10 * whole.images * 3)  # three classes are learnt
+    capsys.readouterr()
+    assert fs.fit(study, "temperature", model="few", pixels=50).pixels == 10 * whole.images
+    assert "note: using 10 pixels per image instead of 50 to limit memory" in capsys.readouterr().out
+
+
+def test_a_temperature_of_other_weights_is_said(trained: Trained, capsys: pytest.CaptureFixture[str]) -> None:
+    study, own = trained.study, trained.own
+    source = {"net": trained.source}
+    fs.predict(study, source, engine="local")
+    fs.fit(study, "temperature", model="net")
+    capsys.readouterr()
+    fs.predict(study, source, engine="local")
+    assert "its temperature" not in capsys.readouterr().out
+    fs.train(study, "plain", backbone=own, schedules=FEW, seed=5)
+    fs.predict(study, source, engine="local")
+    assert (
+        f"note: net: its temperature was fitted to other weights; run `faultscape fit {study} temperature --model net` again"
+        in capsys.readouterr().out
+    )

@@ -1,0 +1,119 @@
+"""train, repeated: what is done is not done again, what changed is, and status says which."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import faultscape as fs
+from made_training import FEW, ONE, Trained
+
+
+def test_the_same_line_trains_nothing_again_and_another_one_does(trained: Trained, capsys: pytest.CaptureFixture[str]) -> None:
+    study, own = trained.study, trained.own
+    weights = Path(study, "models", "plain", "weights.safetensors").read_bytes()
+    again = fs.train(study, "plain", backbone=own, schedules=FEW)
+    assert not again.new
+    assert "(trained before, with the same options)" in repr(again)
+    capsys.readouterr()
+    other = fs.train(study, "plain", backbone=own, schedules=FEW, seed=1)
+    assert other.new
+    assert "options or data changed; retraining" in capsys.readouterr().out
+    assert Path(study, "models", "plain", "weights.safetensors").read_bytes() != weights
+    back = fs.train(study, "plain", backbone=own, schedules=FEW)
+    assert back.new
+    assert Path(study, "models", "plain", "weights.safetensors").read_bytes() == weights  # the same seed, the same bytes
+
+
+def test_what_a_network_follows_from_is_its_key(trained: Trained) -> None:
+    study, own = trained.study, trained.own
+    assert fs.train(study, "one", backbone=own, schedules=ONE).new
+    assert not fs.train(study, "one", backbone=own, schedules=ONE).new
+    assert fs.train(study, "one", backbone=own, schedules=ONE, loss="entropy").new
+    assert fs.train(study, "two", init="one", backbone=own, schedules=ONE).new
+    assert not fs.train(study, "two", init="one", backbone=own, schedules=ONE).new
+    fs.train(study, "one", backbone=own, schedules=ONE)
+    assert fs.train(study, "two", init="one", backbone=own, schedules=ONE).new
+
+
+def test_a_backbone_whose_code_changed_is_trained_anew(trained: Trained) -> None:
+    study, file = trained.study, trained.folder / "net.py"
+    assert not fs.train(study, "plain", backbone=f"{file}:net", schedules=FEW).new
+    file.write_text(file.read_text() + "\n# another remark\n")
+    assert fs.train(study, "plain", backbone=f"{file}:net", schedules=FEW).new
+
+
+def state_of(study: str, name: str) -> tuple[str, tuple[str, ...], str]:
+    from faultscape.stages import graph
+    from faultscape.stages.snapshot import Snapshot
+
+    (node,) = (node for node in graph.nodes(Snapshot(Path(study))) if (node.artefact, node.name) == ("networks", name))
+    return node.state, node.why, node.line
+
+
+def test_status_says_when_a_network_was_trained_on_something_else_and_how_to_go_on(
+    trained: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from faultscape.uncertainty.training import loop
+
+    study, own = trained.study, trained.own
+    assert state_of(study, "plain")[:2] == ("done", ())
+    fs.train(
+        study,
+        "gp",
+        init="plain",
+        backbone=trained.own,
+        head="gp",
+        head_options=fs.HeadOptions(features=16),
+        schedules=FEW,
+    )
+    fs.stress.holdout(study, classes=["tree"], as_="trees")
+    state, why, line = state_of(study, "plain")
+    assert (state, why) == ("stale", ("the classes that are withheld changed",))
+    assert line.startswith(f"faultscape train {study} plain --backbone /")
+    assert " --steps 30 --batch 4 " in line
+    fs.stress.holdout(study, remove="trees")
+    (trained.folder / "train" / "masks" / "004.png").write_bytes((trained.folder / "train" / "masks" / "005.png").read_bytes())
+    fs.label.import_(study, str(trained.folder / "train" / "masks"))
+    assert state_of(study, "plain")[:2] == ("stale", ("labels changed",))
+    fs.train(study, "plain", backbone=own, schedules=FEW)
+    assert state_of(study, "plain")[0] == "done"
+    assert "the network that it started from changed" in state_of(study, "gp")[1]
+
+    real = loop.train
+
+    def killed(*args, **kwargs):
+        for step in real(*args, **kwargs):
+            if step.step == 3:
+                raise KeyboardInterrupt
+            yield step
+
+    monkeypatch.setattr("faultscape.stages.train.train_network.train", killed)
+    with pytest.raises(KeyboardInterrupt):
+        fs.train(study, "new", backbone=own, schedules=FEW)
+    state, _, line = state_of(study, "new")
+    assert state == "missing"
+    assert line.startswith(f"faultscape train {study} new --backbone ")
+
+
+def test_a_killed_run_has_its_own_log_and_the_network_keeps_its_own(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    from faultscape.stages.train import train_network
+
+    study, own = trained.study, trained.own
+    made = fs.train(study, "one", backbone=own, schedules=ONE)
+    before = Path(made.folder, "log.csv").read_bytes()
+
+    def fails(*_: object, **__: object) -> None:
+        raise OSError("disk")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(train_network, "_finish", fails)
+        with pytest.raises(OSError, match="disk"):
+            fs.train(study, "one", backbone=own, schedules=ONE, seed=3)
+    assert Path(made.folder, "log.csv").read_bytes() == before
+    (log,) = Path(made.folder, "checkpoint").glob("log-*.csv")
+    assert len(log.read_text().splitlines()) == 2
+    fs.train(study, "one", backbone=own, schedules=ONE, seed=3)
+    assert not Path(made.folder, "checkpoint").exists()
+    assert len(Path(made.folder, "log.csv").read_text().splitlines()) == 2
