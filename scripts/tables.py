@@ -187,8 +187,12 @@ def training_rows() -> Rows:
         rows.append((title, *(say(preset, plan) for preset, plan, _ in columns)))
 
     add("epochs", lambda _, plan: f"{plan.epochs:g}" if not plan.steps else f"{plan.steps} steps")
-    add("epochs of heads", lambda preset, _: ", ".join(f"`{head}` {epochs:g}" for head, epochs in preset.epochs_of.items()))
-    add("steps of what starts from another", lambda preset, _: "" if preset.from_init == 1 else f"{preset.from_init:g} of them")
+    others = [
+        ", ".join(f"`{head}` {epochs:g}" for head, epochs in preset.epochs_of_many.items()) if many else ""
+        for preset, _, many in columns
+    ]
+    rows.append(("epochs of some heads", *others))
+    add("steps with `--init`", lambda preset, _: "" if preset.from_init == 1 else f"{preset.from_init:.0%}")
     add("batch", lambda _, plan: str(plan.batch))
     add("rate", lambda _, plan: f"{plan.rate:g}")
     add("schedule", lambda _, plan: plan.schedule + (f", power {plan.power:g}" if plan.schedule == "polynomial" else ""))
@@ -196,12 +200,15 @@ def training_rows() -> Rows:
     add("optimiser", lambda _, plan: plan.optimiser)
     add("weight decay", lambda _, plan: f"{plan.weight_decay:g}")
     add("gradient norm", lambda _, plan: f"{plan.gradient_norm:g}")
-    add("images brought to", lambda _, plan: "their own size" if plan.size is None else "{} x {}".format(*plan.size))
+    add("images resized to", lambda _, plan: "their own size" if plan.size is None else "{} x {}".format(*plan.size))
     add("crop", lambda _, plan: "{} x {}".format(*plan.crop))
-    add("enlarged by", lambda _, plan: "{:g} to {:g}".format(*plan.scale))
+    add("random scale", lambda _, plan: "{:g} to {:g}".format(*plan.scale))
     add("dropout", lambda preset, _: f"{preset.dropout:g}")
     add("pixels", lambda preset, _: "divided by 255" if preset.plain_input else "the backbone's own")
-    add("window / stride in use", lambda preset, _: f"{preset.window} / {preset.stride}" if preset.window else "whole images")
+    add(
+        "window / stride at prediction time",
+        lambda preset, _: f"{preset.window} / {preset.stride}" if preset.window else "whole images",
+    )
     add("fast weights' rate", lambda _, plan: f"x {plan.fast_rate:g}")
     add("encoder blocks with fast weights", lambda preset, _: str(preset.member_blocks))
     for head in HEADS[1:]:

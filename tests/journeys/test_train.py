@@ -12,7 +12,7 @@ import pytest
 import faultscape as fs
 from faultscape.errors import ModelError, OptionError
 from faultscape.study.tables import label_maps
-from made_training import FEW, FEW_WORDS, NAMES, VOID, Trained, doubt_of, image_of
+from made_training import FEW, FEW_WORDS, NAMES, ONE, VOID, Trained, doubt_of, image_of
 from refusals import refused, told
 
 
@@ -52,6 +52,21 @@ def test_the_card_says_which_networks_learnt_held_out_classes(trained: Trained) 
     assert "Trained without them: plain. <strong>Trained with some of them: all (car).</strong>" in page
     assert "which the study does not know" not in page
     assert [c["name"] for c in document["conditions"] if c["kind"] == "clean"] == ["main"]  # test images, and not validation's
+
+
+def test_the_card_says_which_networks_have_seen_the_images_that_it_judges_them_on(
+    trained: Trained, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, own = trained.study, trained.own
+    fs.train(study, "seen", backbone=own, schedules=ONE, data=fs.TrainingData(set_=["main"]))
+    assert "note: 4 of 4 training images have role test; judge the network on other images" in capsys.readouterr().out
+    fs.train(study, "later", init="seen", backbone=own, schedules=ONE)
+    fs.stress.corrupt(study, set_="main", corruption=["gaussian_noise"], severities="1", engine="local")
+    sources = {name: f"{study}/models/{name}/backbone.py:net" for name in ("plain", "seen", "later")}
+    fs.predict(study, sources, scorer=["msp"], measure=True, engine="local")
+    notes = fs.reliability(study, worst=0, resamples=0).document["notes"]
+    said = "was trained or validated on 4 of the 4 images that it is judged on, on which its numbers are too good"
+    assert [note for note in notes if "trained or validated" in note] == [f"seen: {said}", f"later: {said}"]
 
 
 def test_a_model_from_elsewhere_may_have_learnt_held_out_classes() -> None:
@@ -118,7 +133,7 @@ def test_seeds_in_one_line_are_a_deep_ensemble(trained: Trained) -> None:
     assert doubt_of(study, "deep", "mutual-information").max() > 0
     with refused(OptionError, "--sweep 'ridge=1' is not valid; give at least two different values: ridge=1,3,5"):
         fs.train(study, "deep", init="plain", backbone=trained.own, head="gp", sweep="ridge=1")
-    with refused(OptionError, r"--sweep members: '2\.5' is no whole number"):
+    with refused(OptionError, r"--sweep members: '2\.5' is not a whole number"):
         fs.train(study, "deep", init="plain", backbone=trained.own, head="batch-ensemble", sweep="members=2,2.5")
 
 
@@ -186,6 +201,48 @@ def test_the_covariance_is_of_training_images_and_of_what_is_learnt_on_them(
         labels = image_of(4 + number)[1]
         assert shape == (1, 3, 24, 32)
         assert (counted[0] == ((labels != VOID) & (labels != NAMES.index("car")))).all()
+
+
+def test_a_network_that_starts_from_another_sees_images_as_it_did(trained: Trained) -> None:
+    study, own = trained.study, trained.own
+    small = fs.Schedules(steps=1, batch=2, size="16x24", crop="24x16", validate_every=0)
+    fs.train(study, "first", backbone=own, preset="s3-paper", schedules=small)
+    fs.train(study, "second", backbone=own, init="first", schedules=ONE)
+    first, second = (json.loads(Path(study, "models", name, "network.json").read_text()) for name in ("first", "second"))
+    for key in ("size", "window", "stride", "mean", "std"):
+        assert second["network"][key] == first["network"][key]
+    assert second["plan"]["size"] == [16, 24]
+
+
+def test_a_network_learns_from_several_sets(trained: Trained) -> None:
+    study = trained.study
+    (told,) = (fs.train(study, "both", backbone=trained.own, schedules=ONE, data=fs.TrainingData(set_=["train", "main"])),)
+    assert told.images == 12
+
+
+def test_weights_of_classes_are_by_median_frequency(trained: Trained) -> None:
+    from faultscape.stages.train.examples import class_weights, find_examples
+    from faultscape.stages.withheld import find_withheld
+    from faultscape.study.settings import read_settings
+    from faultscape.study.tables.stress_sets import read_stress
+
+    root = Path(trained.study)
+    settings = read_settings(root)
+    withheld = find_withheld(read_stress(root), settings.class_list, None)
+    examples, _ = find_examples(root, settings, fs.TrainingData(), withheld)
+    learnt = {NAMES.index(name): k for k, name in enumerate(("sky", "road", "tree"))}
+    pixels, of_images, void = np.zeros(4), np.zeros(4), 0
+    for number in range(4, 12):
+        labels = image_of(number)[1]
+        counts = np.array([(labels == place).sum() for place in learnt] + [(labels == VOID).sum()])
+        pixels += counts
+        of_images[:3] += (counts[:3] > 0) * counts[:3].sum()
+        void += counts.sum()
+    shares = pixels[:3] / of_images[:3]
+    assert class_weights(examples, 3) == pytest.approx(np.median(shares) / shares, rel=1e-4)
+    with_void = pixels / void  # all of these images have every class
+    assert class_weights(examples, 3, void=True) == pytest.approx(np.median(with_void) / with_void, rel=1e-4)
+    assert class_weights(examples, 5)[3:] == (0.0, 0.0)  # that no image has
 
 
 def test_a_size_counts_under_a_preset_with_windows(trained: Trained) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -52,10 +53,64 @@ def test_what_cannot_be_trained_is_said_in_one_line(trained: Trained, tmp_path: 
     (tmp_path / "none.py").write_text("import torch\ndef net():\n    return torch.nn.Sequential(torch.nn.ReLU())\n")
     with refused(ModelError, "Sequential: has no linear layer or 1x1 convolution to replace"):
         fs.train(study, "net", backbone=f"{tmp_path / 'none.py'}:net")
-    with refused(ModelError, "there is no file|backbone .*: there is no file"):
+    with refused(ModelError, "backbone nowhere.py:net: there is no file nowhere.py"):
         fs.train(study, "net", backbone="nowhere.py:net")
     with refused(ModelError, "the study has no model 'plain'; it has none"):
         fs.fit(study, "temperature", model="plain")
+
+
+def test_a_whole_network_of_other_code_under_the_same_key_is_trained_anew(trained: Trained) -> None:
+    """A study of somebody else's, whose network.json says what was asked for: none of its code runs."""
+    study, folder = trained.study, Path(trained.study, "models", "plain")
+    fs.train(study, "vit", backbone="segmenter-T/16", schedules=fs.Schedules(steps=1, batch=1, crop="16x16"))
+    held = json.loads(Path(study, "models", "vit", "network.json").read_text())
+    held["network"]["backbone"] = "backbone.py:net"
+    Path(study, "models", "vit", "network.json").write_text(json.dumps(held))
+    Path(study, "models", "vit", "backbone.py").write_text("raise SystemExit('ran')\n")
+    words = {"schedules": fs.Schedules(steps=1, batch=1, crop="16x16"), "export": "pt2"}
+    assert fs.train(study, "vit", backbone="segmenter-T/16", **words).new
+    (folder / "backbone.py").write_text("raise SystemExit('ran')\n")
+    assert fs.train(study, "plain", backbone=trained.own, schedules=FEW, export="pt2").new
+    (folder / "backbone.py").write_text("raise SystemExit('ran')\n")
+    sweep = {"init": "start", "head": "gp", "head_options": fs.HeadOptions(features=16), "sweep": "mean-field=0,1"}
+    fs.train(study, "start", backbone=trained.own, schedules=ONE)
+    fs.train(study, "gp", backbone=trained.own, schedules=ONE, **sweep)
+    for name in ("gp-mean-field-0", "gp-mean-field-1"):
+        Path(study, "models", name, "backbone.py").write_text("raise SystemExit('ran')\n")
+    networks = fs.train(study, "gp", backbone=trained.own, schedules=ONE, **sweep).networks
+    assert all(network.new for network in networks.values())
+
+
+def test_what_does_not_fit_the_network_is_said(trained: Trained) -> None:
+    study, own = trained.study, trained.own
+    vit = {"backbone": "segmenter-T/16", "schedules": ONE}
+    with refused(OptionError, "--crop 24x16: both sides must be multiples of 16 for segmenter-T/16"):
+        fs.train(study, "net", **vit)
+    with refused(OptionError, "--member-blocks 2 needs head batch-ensemble on a Segmenter; got head linear on segmenter-T/16"):
+        fs.train(study, "net", head_options=fs.HeadOptions(member_blocks=2), **vit)
+    with refused(
+        OptionError, "--member-blocks 2 needs head batch-ensemble on a Segmenter; got head batch-ensemble on net.py:net"
+    ):
+        told = fs.HeadOptions(member_blocks=2)
+        fs.train(study, "net", backbone=own, head="batch-ensemble", head_options=told, schedules=ONE)
+    fs.train(study, "vit", backbone="segmenter-T/16", schedules=fs.Schedules(steps=1, batch=1, crop="16x16"))
+    with refused(ModelError, "--init vit: is a segmenter-T/16, but --backbone is segformer-b0; both must be the same"):
+        fs.train(study, "net", init="vit", backbone="segformer-b0", schedules=ONE)
+
+
+def test_no_network_of_a_sweep_is_trained_where_one_cannot_be(trained: Trained) -> None:
+    study, init = trained.study, {"init": "plain", "backbone": trained.own, "schedules": ONE}
+    with refused(OptionError, "head batch-ensemble: members is a whole number, 1 or more; got 0"):
+        fs.train(study, "net", head="batch-ensemble", sweep="members=3,0", **init)
+    with refused(OptionError, "--sweep scaled: 'maybe' is not true or false"):
+        fs.train(study, "net", head="gp", sweep="scaled=true,maybe", **init)
+    assert sorted(path.name for path in Path(study, "models").iterdir()) == ["plain"]
+    told = fs.HeadOptions(features=16)
+    made = fs.train(study, "net", head="gp", head_options=told, sweep="scaled=true,false", **init).networks
+    held = [
+        json.loads(Path(one.folder, "network.json").read_text())["network"]["head_options"]["scaled"] for one in made.values()
+    ]
+    assert held == [True, False]
 
 
 def test_a_study_without_labels_to_learn_from_says_what_to_do(tmp_path: Path) -> None:

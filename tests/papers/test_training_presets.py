@@ -26,8 +26,8 @@ def documented(column: str) -> dict[str, str]:
     [
         ("s3-paper", False, {"epochs": "100", "rate": "0.0001", "batch": "64", "crop": "768 x 768", "schedule": "polynomial, power 0.9", "warm-up, epochs": "0", "encoder blocks with fast weights": "0"}),
         ("s3-paper", True, {"epochs": "100", "rate": "3e-05", "batch": "32", "crop": "640 x 640", "schedule": "polynomial, power 0.9"}),
-        ("s3-code", False, {"epochs": "100", "rate": "0.0001", "batch": "64", "crop": "768 x 768", "schedule": "cosine", "warm-up, epochs": "1", "epochs of heads": "`batch-ensemble` 50", "encoder blocks with fast weights": "2"}),
-        ("s3-code", True, {"rate": "3e-05", "batch": "32", "crop": "640 x 640", "schedule": "cosine", "warm-up, epochs": "1"}),
+        ("s3-code", False, {"epochs": "100", "rate": "0.0001", "batch": "64", "crop": "768 x 768", "schedule": "cosine", "warm-up, epochs": "1", "epochs of some heads": "", "encoder blocks with fast weights": "2"}),
+        ("s3-code", True, {"rate": "3e-05", "batch": "32", "crop": "640 x 640", "schedule": "cosine", "warm-up, epochs": "1", "epochs of some heads": "`batch-ensemble` 50"}),
     ],
 )  # fmt: skip
 def test_presets_have_the_numbers_of_the_paper_and_of_its_code(preset: str, many: bool, expected: dict[str, str]) -> None:
@@ -37,7 +37,7 @@ def test_presets_have_the_numbers_of_the_paper_and_of_its_code(preset: str, many
         "gradient norm": "1",
         "dropout": "0.1",
         "pixels": "divided by 255",
-        "window / stride in use": "768 / 512",
+        "window / stride at prediction time": "768 / 512",
         "fast weights' rate": "x 2",
     }
     assert {name: held[name] for name in {**both, **expected}} == {**both, **expected}
@@ -56,6 +56,7 @@ def test_presets_say_what_heads_can_be_told_and_the_plan_is_the_documented_one()
             head_named(head).check(told)
         assert preset.plan_for(19) == preset.plan
         assert preset.plan_for(150) == preset.many
+        assert preset.plan_for(150, "batch-ensemble").epochs == (50 if name == "s3-code" else preset.many.epochs)
         for plan in (preset.plan, preset.many):
             plan.check()
 

@@ -102,11 +102,11 @@ def test_a_batch_ensemble_of_gaussian_processes_is_one_for_each_member(torch) ->
     np.testing.assert_allclose(said[:, -1], np.mean(variances, 0), rtol=1e-3)
 
 
-def test_a_momentum_follows_the_mean_of_an_image_however_a_batch_is_parted(torch) -> None:
+def test_a_momentum_follows_the_mean_of_the_cells_however_a_batch_is_parted(torch) -> None:
     images = 3 + 2 * torch.randn(4, 2, 3, D)
     whole, parted, own = (head_named("gp").build(D, C, None, 0, features=F, momentum=0.9, ridge=2.0).train() for _ in range(3))
     phi = phi_of(own, images.reshape(-1, D).numpy())
-    wanted = 0.9 * 2.0 * np.eye(F) + 0.1 * phi.T @ phi / 4
+    wanted = 0.9 * 2.0 * np.eye(F) + 0.1 * phi.T @ phi / len(phi)
     own(images)
     whole.begin_batch()
     whole(images)
@@ -119,6 +119,16 @@ def test_a_momentum_follows_the_mean_of_an_image_however_a_batch_is_parted(torch
     parted.end_batch()
     for head in (own, whole, parted):
         np.testing.assert_allclose(head.precision[0].numpy(), wanted, rtol=1e-5, atol=1e-6)
+    some = torch.zeros(4, 6)  # pixels of each image in the order of its cells
+    some[0], some[1, :2], some[1, 2] = 1, 1, 1
+    shares = some.reshape(4, 6, 1).mean(2)[:, :6].numpy().reshape(-1)
+    own.counted = some[:, None]
+    own(images.reshape(4, 1, 6, D))
+    wanted = 0.9 * wanted + 0.1 * (phi * shares[:, None]).T @ phi / shares.sum()
+    np.testing.assert_allclose(own.precision[0].numpy(), wanted, rtol=1e-5, atol=1e-6)
+    own.counted = torch.zeros(4, 1, 6)  # nothing that counts changes nothing
+    own(images.reshape(4, 1, 6, D))
+    np.testing.assert_allclose(own.precision[0].numpy(), wanted, rtol=1e-5, atol=1e-6)
 
 
 def test_what_has_no_label_that_counts_stays_unknown_to_the_covariance(torch) -> None:
@@ -153,7 +163,7 @@ def test_labels_of_another_shape_than_the_image_that_is_shown_lie_on_its_grid(to
     held: list = []
     head = net.head
     before = head._gather
-    head._gather = lambda features, shares, images: held.append(shares) or before(features, shares, images)
+    head._gather = lambda features, shares: held.append(shares) or before(features, shares)
     fs.uncertainty.fit_covariance(net, [(torch.rand(1, 3, 24, 24), counted)])
     torch.testing.assert_close(held[0].reshape(6, 6), (torch.arange(6) < 3).float().expand(6, 6))
 

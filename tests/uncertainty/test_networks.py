@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import json
 from pathlib import Path
 
 import numpy as np
@@ -113,7 +115,16 @@ def test_members_in_encoder_blocks_are_one_member_without_spread_and_three_netwo
         for name, values in block.named_parameters():
             if name.endswith(("alpha", "gamma")):
                 values.copy_(1 + 0.5 * torch.randn_like(values))
+    for name, values in net.named_parameters():
+        if name.endswith("head.alpha"):
+            values.copy_(1 + 0.5 * torch.randn_like(values))
     said = net(image)
+    for member in range(3):  # each member is the network of its own fast weights, in its blocks and in its head
+        one = copy.deepcopy(net)
+        for name, values in one.named_parameters():
+            if name.endswith(("alpha", "gamma")) or (name.endswith("bias") and values.ndim == 2):
+                values.copy_(values[member].expand_as(values))
+        torch.testing.assert_close(said.members[:, member], one(image).members[:, 0], rtol=1e-4, atol=1e-5)
     assert float((said.members[:, 0] - said.members[:, 1]).abs().max()) > 1e-3
     alone = net(image[1:])
     torch.testing.assert_close(said.members[1:], alone.members, rtol=1e-4, atol=1e-5)
@@ -161,6 +172,41 @@ def test_a_folder_of_a_vit_becomes_the_encoder_of_a_segmenter_with_its_weights(t
     net = of_folder(str(tmp_path), 5)
     assert torch.equal(net.vit.layers[0].mlp.fc1.weight, vit.layers[0].mlp.fc1.weight)
     assert net(torch.rand(1, 3, 32, 48)).shape == (1, 5, 2, 3)
+
+
+def test_a_folder_of_a_resnet_becomes_the_encoder_of_a_deeplab_with_its_weights(torch, tmp_path: Path) -> None:
+    from transformers import ResNetConfig, ResNetForImageClassification
+
+    from faultscape.uncertainty import description as d
+    from faultscape.uncertainty.networks.transformers_networks import config_of, of_folder
+
+    small = ResNetConfig(
+        embedding_size=8, hidden_sizes=[8, 8, 16, 16], depths=[1, 1, 1, 1], layer_type="basic", hidden_act="relu"
+    )
+    whole = ResNetForImageClassification(small)
+    whole.save_pretrained(tmp_path / "resnet")
+    net = of_folder(str(tmp_path / "resnet"), 5).eval()
+    stem = "embedder.embedder.convolution.weight"
+    assert torch.equal(net.encoder.state_dict()[stem], whole.resnet.state_dict()[stem])
+    image = torch.rand(1, 3, 64, 96)
+    assert [tuple(part.shape[2:]) for part in net.encoder(image).feature_maps] == [(16, 24), (4, 6)]
+    assert net(image).shape == (1, 5, 16, 24)
+    config, multiple = config_of(net)
+    assert multiple == 16
+    about = d.Description("hf:some/resnet", CLASSES, multiple=16, config=json.loads(json.dumps(config)))
+    made = d.build(about)
+    d.save(tmp_path / "saved", about, made, {})
+    assert torch.equal(d.load(tmp_path / "saved")[1](image).logits, made(image).logits)
+
+
+def test_a_folder_whose_configuration_loads_from_elsewhere_is_refused_before_it_is_trained(tmp_path: Path) -> None:
+    from faultscape.uncertainty.networks.transformers_networks import of_folder
+
+    small_vit().save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "auto_map": {"AutoModel": "evil/repo--mod.Evil"}}))
+    with refused(ModelError, "its configuration has 'auto_map', which loads code or weights from elsewhere"):
+        of_folder(str(tmp_path), 5)
 
 
 def test_a_folder_of_a_semantic_network_gets_another_last_layer(torch, tmp_path: Path) -> None:

@@ -170,6 +170,9 @@ def test_validation_is_what_plain_numpy_finds(torch) -> None:
     assert counts[:, 3].any()  # a class that is only predicted counts too
     assert not counts[3].any()
     assert found == pytest.approx({"miou": np.mean(ious), "nll": np.mean(surprise)}, rel=1e-4)
+    seen = len(shapes)
+    validate(net, Images(3, read, multiple=20, mean=MEAN, std=STD), "cpu", 2)
+    assert len(shapes) - seen == 2  # of so many images at most
 
 
 def test_a_channel_of_void_pixels_is_no_class_of_the_mean(torch) -> None:
@@ -187,6 +190,19 @@ def test_a_channel_of_void_pixels_is_no_class_of_the_mean(torch) -> None:
         return photo, labels
 
     assert validate(Perfect(), Images(1, shown), "cpu", classes=2)["miou"] == pytest.approx((1 + 0.5) / 2)
+
+
+def test_the_mean_field_factor_is_that_of_the_least_likelihood_loss(torch) -> None:
+    from faultscape.uncertainty.fit import tune_mean_field
+    from faultscape.uncertainty.training.validation import Images, validate
+
+    net, images = network(torch, "gp", features=16), Images(2, read, mean=MEAN, std=STD)
+    net.head.weight.data.normal_(generator=torch.Generator().manual_seed(0))  # far too sure of itself
+    found = tune_mean_field(net, images, "cpu", (0.0, 1.0, 30.0, 1e6))
+    assert net.head.mean_field == min(found, key=found.get) == 1e6
+    assert found[0.0] > found[1.0] > found[30.0] > found[1e6]
+    net.head.mean_field = 30.0
+    assert validate(net, images, "cpu")["nll"] == found[30.0]
 
 
 def test_a_factor_that_no_labelled_pixel_can_tune_stays(torch) -> None:

@@ -124,37 +124,6 @@ def test_no_spelling_of_a_folder_names_the_code_in_it(tmp_path: Path, spelling: 
         fs.prediction.open_model("m/backbone.py:other")
 
 
-@pytest.mark.parametrize(("head", "form"), [("gp", "onnx"), ("heteroscedastic", "onnx"), ("heteroscedastic", "pt2")])
-def test_a_file_says_what_the_network_says_at_every_size(tmp_path: Path, head: str, form: str) -> None:
-    """The file is made at one size and in one batch; blocks of work in it would hold for these alone."""
-    import torch
-
-    from faultscape.uncertainty import description as d
-    from faultscape.uncertainty.export import DRAWS, export_network
-
-    told = {"features": 32} if head == "gp" else {"samples": 60}
-    folder = made(tmp_path / "m", head=head, head_options=told, image=32)
-    _, net = d.load(folder, own_code=True)
-    net.head.draws = DRAWS
-    path = export_network(folder, form)
-    for shape in ((1, 3, 24, 40), (3, 3, 64, 96)):
-        image = torch.rand(shape, generator=torch.Generator().manual_seed(0))
-        with torch.no_grad():
-            wanted = net(image)
-        if form == "onnx":
-            import onnxruntime
-
-            session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-            names = [out.name for out in session.get_outputs()]
-            said = dict(zip(names, session.run(None, {"image": image.numpy()}), strict=True))
-        else:
-            said = {name: value.detach().numpy() for name, value in torch.export.load(path).module()(image).items()}
-        held = {"logits": wanted.own, "members": wanted.members, "variance": wanted.variance}
-        assert said.keys() == {name for name, value in held.items() if value is not None}
-        for name, value in said.items():
-            np.testing.assert_allclose(value, held[name].numpy(), rtol=1e-3, atol=1e-3, err_msg=f"{name} {shape}")
-
-
 @pytest.mark.parametrize(
     ("config", "why"),
     [

@@ -120,7 +120,6 @@ def test_a_loss_that_is_not_a_number_stops_training_and_keeps_the_last_good_chec
         for step in steps_of(torch, tmp_path, net):
             steps.append(step)
             if step.step == 3:
-                next(steps_of(torch, tmp_path / "none"))  # nothing of another run matters
                 net.net[0].weight.data.fill_(math.nan)
     assert len(steps) == 3
     assert all(math.isfinite(step.loss) for step in steps)
@@ -148,6 +147,36 @@ def test_with_too_little_memory_a_batch_goes_through_in_parts_to_the_same_gradie
         assert gradients[0][0] == pytest.approx(gradients[1][0], rel=1e-5)
         torch.testing.assert_close(gradients[0][1], gradients[1][1], rtol=1e-4, atol=1e-6)
     assert said[0] == "note: out of memory with 4 images at once; continuing with 2 at a time (a step still averages 4)"
+
+
+def test_nothing_of_a_batch_that_did_not_fit_is_held_while_its_parts_go_through(torch, tmp_path: Path) -> None:
+    import weakref
+
+    net, inner, held = network(torch), None, []
+
+    def forward(x):
+        assert all(output() is None for output in held if len(x) < 4)
+        made = inner(x)
+        if len(x) == 4:
+            held.append(weakref.ref(made))
+            made.register_hook(no_memory)  # in the backward pass, when all activations are there
+        return made
+
+    inner, net.net.forward = net.net.forward, forward
+    assert next(steps_of(torch, tmp_path, net)).step == 1
+    assert len(held) == 1
+
+
+def no_memory(_) -> None:
+    raise RuntimeError("not enough memory")
+
+
+def test_an_allocation_that_fails_on_a_processor_is_known_for_what_it_is(torch) -> None:
+    from faultscape.uncertainty.training.memory import is_memory
+
+    with pytest.raises(RuntimeError) as failed:
+        torch.empty(10**15)
+    assert is_memory(failed.value)
 
 
 def _short(inner, most, x):
@@ -209,6 +238,7 @@ def test_training_learns_what_colours_mean(torch, tmp_path: Path) -> None:
 
 
 def test_fast_weights_learn_twice_as_fast_and_what_has_one_axis_does_not_decay(torch) -> None:
+    from faultscape.uncertainty.heads.batch_ensemble import BatchEnsembleLinear
     from faultscape.uncertainty.training.loop import _optimiser
 
     net = network(torch, "batch-ensemble")
@@ -218,7 +248,59 @@ def test_fast_weights_learn_twice_as_fast_and_what_has_one_axis_does_not_decay(t
     assert factors[id(net.head.alpha)] == factors[id(net.head.gamma)] == (2.0, 0.0)
     assert factors[id(net.head.weight)] == (1.0, 0.01)
     assert factors[id(net.net[1].weight)] == factors[id(net.head.bias)] == (1.0, 0.0)
+    wide = torch.nn.Sequential(BatchEnsembleLinear(torch.nn.Linear(4, 8), 2))  # as in encoder blocks
+    groups = [(group["factor"], len(group["params"])) for group in _optimiser(wide, PLAN).param_groups]
+    assert sorted(groups) == [(1.0, 1), (1.0, 1), (2.0, 2)]
     assert len(factors) == len(list(net.parameters()))
+
+
+def test_a_warm_up_ends_by_the_middle_of_training() -> None:
+    plan = TrainingPlan(steps=10, batch=2, rate=1.0, warm_up=3, schedule="constant")
+    assert [plan.rate_at(k, 100) for k in (0, 4, 5, 9)] == pytest.approx([0.2, 1.0, 1.0, 1.0])
+
+
+def test_steps_in_mixed_precision_learn_and_a_scale_that_is_never_found_is_said(
+    torch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from faultscape.uncertainty.training import loop
+
+    told = loop.Machine(precision="bf16", every=1e9)
+    steps = [*loop.train(network(torch), replace(PLAN, steps=40), loop.Task(10, read), tmp_path, "key", told)]
+    assert np.mean([step.loss for step in steps[-5:]]) < 0.6 * steps[0].loss
+    accelerator, begun = loop._accelerator(loop.Machine()), []
+    accelerator.clip_grad_norm_ = lambda *_: torch.tensor(math.nan)
+    monkeypatch.setattr(loop, "_accelerator", lambda _: accelerator)
+    monkeypatch.setattr(loop, "_SKIPPED", 5)
+    half = loop.train(network(torch), PLAN, loop.Task(10, read), tmp_path, "other", loop.Machine(precision="fp16"))
+    with refused(ModelError, "the norm of the gradients is nan at step 6 "):
+        begun.extend(half)
+    assert len(begun) == 5
+
+
+def test_activations_that_are_computed_again_give_the_same_gradients(torch) -> None:
+    from transformers import SegformerConfig, SegformerForSemanticSegmentation
+
+    from faultscape.uncertainty.training.loop import checkpoint_activations
+
+    small = SegformerConfig(
+        hidden_sizes=[8, 8, 16, 16], depths=[1, 1, 1, 1], num_attention_heads=[1, 1, 2, 2], decoder_hidden_size=16, num_labels=3
+    )
+    gradients, passes, x = [], [], torch.randn(2, 3, 32, 32)
+    for again in (False, True):
+        torch.manual_seed(1)
+        net, calls = fs.uncertainty.replace_head(SegformerForSemanticSegmentation(small)).train(), []
+        norm = next(module for module in net.modules() if isinstance(module, torch.nn.GELU) or "GELU" in type(module).__name__)
+        norm.register_forward_pre_hook(lambda *_, calls=calls: calls.append(1))
+        if again:
+            checkpoint_activations(net)
+        torch.manual_seed(2)
+        net(pixel_values=x).logits.square().sum().backward()
+        gradients.append({name: p.grad for name, p in net.named_parameters() if p.grad is not None})
+        passes.append(len(calls))
+    torch.testing.assert_close(*gradients)
+    assert passes == [1, 2]
+    with refused(ModelError, "DoubtNetwork: does not support activation checkpointing; leave --checkpoint-activations out"):
+        checkpoint_activations(network(torch))
 
 
 def test_rates_rise_and_fall_as_their_formulas_say() -> None:
@@ -297,6 +379,7 @@ def test_the_loss_of_members_is_the_mean_of_theirs(torch) -> None:
         ({"scale": (2.0, 1.0)}, "--scale is two factors"),
         ({"schedule": "step"}, "--schedule 'step' is not known"),
         ({"warm_up": -1}, "--warm-up is 0 or more"),
+        ({"validate_every": math.nan}, "--validate-every is 0 or more; got nan"),
     ],
 )
 def test_a_plan_that_makes_no_sense_is_refused(told: dict, why: str) -> None:

@@ -6,7 +6,7 @@ Conventions: labels are those of one truth, made sets having their parents' (`st
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -58,16 +58,16 @@ def find_labelled(
 ) -> LabelledImages:
     """Return the images of some sets, where none is named those that were collected with a role, that have labels of a truth; OptionError for a set that there is not, with the ``option`` that named it."""
     images = {image.id: image for image in read_corpus(root)}
+    known = list(dict.fromkeys(image.set for image in images.values()))
+    if lost := next((name for name in sets or () if name not in known), None):
+        raise OptionError(f"--{option} {lost!r}: the study has no such set; it has {', '.join(known)}.{closest(lost, known)}")
     judged = with_labels(root, find_judged(root, images, evidence.choose_truth(root, truth)))
-    rows = [(image, judged[image.id].semantic) for image in _of(images, sets, role, option)]
+    rows = [(image, judged[image.id].semantic) for image in of_sets_or_role(images, sets, role)]
     return LabelledImages(root, settings, [(image, place) for image, place in rows if place is not None])
 
 
-def _of(images: dict[str, Image], sets: Sequence[str] | None, role: str, option: str) -> list[Image]:
+def of_sets_or_role(images: Mapping[str, Image], sets: Sequence[str] | None, role: str) -> list[Image]:
     """Return the images of some sets, or where none is named of a role."""
     if not sets:
         return [image for image in images.values() if image.role == role and not image.parent]
-    known = list(dict.fromkeys(image.set for image in images.values()))
-    if lost := next((name for name in sets if name not in known), None):
-        raise OptionError(f"--{option} {lost!r}: the study has no such set; it has {', '.join(known)}.{closest(lost, known)}")
     return [image for image in images.values() if image.set in set(sets)]

@@ -36,7 +36,7 @@ class HeadKind:
     source: str = ""
 
     @property
-    def build(self) -> Callable[..., Head]:
+    def build(self) -> type[Head]:
         """The class of the head; torch is loaded for it."""
         module, _, name = self.place.partition(":")
         return getattr(importlib.import_module(f"faultscape.uncertainty.heads.{module}"), name)

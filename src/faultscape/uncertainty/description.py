@@ -123,7 +123,7 @@ def _refuse_tied(net: nn.Module, name: str) -> None:
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
     """Let what is drawn while the block runs follow from a seed, and nothing that is drawn after it."""
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         torch.manual_seed(seed)
         yield
 
@@ -156,7 +156,7 @@ def description_text(description: Description, more: JsonObject) -> str:
 
 
 def describe_again(folder: Path, more: JsonObject) -> None:
-    """Say something else of a network that is there, beside its description."""
+    """Replace parts of network.json beside the description."""
     held = pydantic.TypeAdapter(dict[str, Any]).validate_json((folder / NETWORK).read_bytes())
     put(folder / NETWORK, pydantic.TypeAdapter(dict[str, Any]).dump_json({**held, **more}, indent=1) + b"\n")
 
@@ -193,7 +193,7 @@ def read_description(folder: Path) -> Description:
 
 
 def load_weights(net: nn.Module, path: Path) -> None:
-    """Read weights into a network; ModelError says which tensors are others than the network's."""
+    """Read weights into a network; ModelError says which tensors differ."""
     from safetensors.torch import load as of_bytes
 
     try:
@@ -237,10 +237,10 @@ def of_file(name: str) -> nn.Module:
 
 
 def _set_dropout(net: nn.Module, rate: float) -> None:
-    """Give dropout layers a rate: of a Segmenter all, of another network those that leave something out."""
+    """Give dropout layers a rate: of a network that was trained here and of a Segmenter all, of another those that leave something out."""
     inner = net.net if isinstance(net, DoubtNetwork) else net
     for module in inner.modules():
-        if isinstance(module, nn.Dropout) and (module.p > 0 or isinstance(inner, Segmenter)):
+        if isinstance(module, nn.Dropout) and (module.p > 0 or net is not inner or isinstance(inner, Segmenter)):
             module.p = rate
 
 

@@ -120,8 +120,8 @@ class Prefix:
 
     def __exit__(self, *_: object) -> None:
         self._unhook()
-        for module in self._replaced:
-            del module.forward
+        for module, again in self._replaced.items():
+            again.restore(module)
 
     def reuse(self) -> None:
         """Let the next pass give again what was noted in the first."""
@@ -131,7 +131,7 @@ class Prefix:
             given.setdefault(module, []).append(output)
         self._noted = []
         for module, outputs in given.items():
-            self._replaced[module] = _Again(module.forward, outputs)
+            self._replaced[module] = _Again(module, outputs)
             module.forward = self._replaced[module]
         for again in self._replaced.values():
             again.begin()
@@ -157,13 +157,20 @@ class Prefix:
 class _Again:
     """A module's forward that gives noted outputs for its first calls in a pass, and then runs."""
 
-    def __init__(self, forward: Any, outputs: list[Any]) -> None:
-        self._forward, self._outputs = forward, outputs
+    def __init__(self, module: nn.Module, outputs: list[Any]) -> None:
+        self._forward, self._outputs = module.forward, outputs
+        self._own = vars(module).get("forward")  # a library may have given this module another
         self._next = 0
 
     def begin(self) -> None:
         """Begin a pass."""
         self._next = 0
+
+    def restore(self, module: nn.Module) -> None:
+        """Give a module the forward that it had."""
+        del module.forward
+        if self._own is not None:
+            module.forward = self._own
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         number, self._next = self._next, self._next + 1
@@ -192,8 +199,9 @@ def add_dropout(
     layers = [f"net.{layer}" if headed and layer not in known else layer for layer in layers]
     for layer in layers:
         called = layer.removeprefix("net.") if headed else layer
-        if headed and called == net.layer:
-            raise ModelError(f"{called!r} is the head itself; name a layer before it")
+        if headed and f"{net.layer}.".startswith(f"{called}.") and called:
+            what = "is the head itself" if called == net.layer else f"contains the head, {net.layer}"
+            raise ModelError(f"{called!r} {what}; name a layer before it")
         if not called or layer not in known:
             able = [key for key, _ in inner.named_modules() if key and not (headed and f"{key}.".startswith(f"{net.layer}."))]
             raise ModelError(

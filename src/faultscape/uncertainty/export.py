@@ -46,14 +46,14 @@ def outputs(said: Doubt) -> dict[str, Tensor]:
     return {name: value for name, value in held.items() if value is not None}
 
 
-def export_network(folder: Path, form: ExportForm) -> str:
-    """Write the network of a folder as ``network.onnx`` or ``network.pt2`` into it, and return its path.
+def export_network(folder: Path, form: ExportForm, *, own_code: bool = False) -> str:
+    """Write the network of a folder as ``network.onnx`` or ``network.pt2`` into it, and return its path; ``own_code`` allows to run the code of its backbone.
 
-    Errors: ModelError where the network cannot be exported, or a library is lacking.
+    Errors: ModelError where the network cannot be exported, its code may not run, or a library is lacking.
     """
     if form == "onnx" and (lacking := [name for name in ("onnx", "onnxscript") if find_spec(name) is None]):
         raise ModelError(f"--export onnx needs {' and '.join(lacking)}; install faultscape[train]")
-    about, net = descriptions.load(folder, own_code=True)
+    about, net = descriptions.load(folder, own_code=own_code)
     for head in [module for module in net.modules() if isinstance(module, Head)]:
         head.draws = head.draws or DRAWS
     plain, (wide, tall) = Plain(net).eval(), _size(about)

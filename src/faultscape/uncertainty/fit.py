@@ -6,7 +6,7 @@ Source: Liu et al. 2020, Algorithm 1 (reset and one exact pass); the factor on v
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,8 @@ FACTORS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10
 def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
     """Forget what the covariance was, and sum it over batches of inputs (tensors, or dicts of a network's named inputs), each seen once.
 
-    A batch may be a pair (inputs, counted): counted (N, H, W) is true where a pixel has a label that the network learnt. Leave out pixels of unknown objects, or the network takes them for known.
-    Errors: ModelError for a network without a Gaussian process, or without a batch.
+    A batch may be a pair (inputs, counted), as a DataLoader gives it: counted (N, H, W) is true where a pixel has a label that the network learnt. Leave out pixels of unknown objects, or the network takes them for known.
+    Where it fails the covariance stays what it was. Errors: ModelError for a network without a Gaussian process, or without a batch.
 
     >>> from faultscape.uncertainty.heads.gaussian_process import GaussianProcessHead
     >>> head = GaussianProcessHead(3, 2, features=64).eval()
@@ -44,25 +44,31 @@ def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
         raise ModelError("batches is a list of batches; got one tensor")
     net.eval()
     inner = net.net if isinstance(net, DropoutNetwork) else net  # whose members would each add their own
+    before = [head.precision.clone() for head in heads]
     for head in heads:
-        head.reset_precision()
+        head.precision.zero_().diagonal(dim1=-2, dim2=-1).fill_(head.ridge)
         head.gathering = True
-    seen = 0
+    seen, whole = 0, False
     try:
         with plain_passes(inner):
             for given in batches:
-                batch, counted = given if isinstance(given, tuple) else (given, None)
+                batch, counted = (
+                    (given[0], given[1] if len(given) > 1 else None) if isinstance(given, tuple | list) else (given, None)
+                )
                 image = next(iter(batch.values())) if isinstance(batch, dict) else batch
                 seen += 1
                 for head in heads:
                     head.counted = None if counted is None else _at_size(torch.as_tensor(counted).float(), image)
                 with in_memory(image):
                     inner(**batch) if isinstance(batch, dict) else inner(batch)
+        if not seen:
+            raise ModelError("no batches given; the covariance needs at least one")
+        whole = True
     finally:
-        for head in heads:
+        for head, old in zip(heads, before, strict=True):
             head.gathering, head.counted = False, None
-    if not seen:
-        raise ModelError("no batches given; the covariance needs at least one")
+            if not whole:
+                head.precision.copy_(old)
     for head in heads:
         head.invert_precision()
 
@@ -74,7 +80,7 @@ def _at_size(counted: Tensor, image: Tensor) -> Tensor:
 
 @torch.no_grad()
 def tune_mean_field(
-    net: nn.Module, images: Images, device: str | torch.device, factors: Sequence[float] = FACTORS, most: int = 24
+    net: nn.Module, images: Images, device: str | torch.device, factors: Iterable[float] = FACTORS, most: int = 24
 ) -> dict[float, float]:
     """Set the mean-field factor of a network's Gaussian processes to that of the least negative log-likelihood over some images, and return what each factor gave.
 

@@ -66,7 +66,7 @@ def replace_head(
 ) -> DoubtNetwork:
     """Return a network with another last layer, one of HEADS. The network itself is changed; copy it first (``copy.deepcopy``) to keep it.
 
-    ``options`` are the head's own; ``classes`` are by default as many as the layer had. ``layer`` names the layer to replace where it is not the last linear layer or 1x1
+    ``options`` are the head's own; ``classes`` are by default as many as the layer had. The head has the device of the layer, and its precision; a Gaussian process and a heteroscedastic head compute in float32. ``layer`` names the layer to replace where it is not the last linear layer or 1x1
     convolution of the network. Errors: ModelError for a network without such a layer, OptionError for a head or an option that there is not.
 
     >>> import torch
@@ -82,6 +82,8 @@ def replace_head(
         raise OptionError(f"classes must be a whole number, 1 or more; got {classes!r}")
     if isinstance(net, DoubtNetwork):
         net, layer = net.net, layer or net.layer
+    if isinstance(net, _dropout_network()):
+        raise ModelError("the network has MC dropout already; replace its head first, then call add_dropout on the result")
     name, old = last_layer(net, layer)
     if isinstance(old, HeadOfConvolution | HeadOfLinear):
         width, count, start, place = old.head.dimensions, old.head.classes, old.head.start(), type(old)
@@ -89,11 +91,13 @@ def replace_head(
         width, count, start, place = old.in_channels, old.out_channels, (old.weight[:, :, 0, 0], old.bias), HeadOfConvolution
     else:
         width, count, start, place = old.in_features, old.out_features, (old.weight, old.bias), HeadOfLinear
-    told = {**kind.options, **options}
-    made = kind.build(width, classes or count, start, seed, **told)
-    device = next((p.device for p in net.parameters()), None)
+    like, whole = next(old.parameters()), kind.build.in_whole_precision
+    if whole and start is not None:
+        start = start[0].float(), None if start[1] is None else start[1].float()
+    made = kind.build(width, classes or count, start, seed, **{**kind.options, **options})
+    made = made.to(like.device) if whole else made.to(like)
     if name:
-        net.set_submodule(name, place(made.to(device)).train(net.training))
+        net.set_submodule(name, place(made).train(net.training))
         return DoubtNetwork(net, name)
     raise ModelError("the network is a single layer; wrap it in a module, such as torch.nn.Sequential")
 
@@ -141,6 +145,12 @@ def output_tensor(given: Any) -> Tensor:
     if not isinstance(given, Tensor):
         raise ModelError(f"the network returned {type(given).__name__}; expected a tensor, or an output with `logits` or `out`")
     return given
+
+
+def _dropout_network() -> type[nn.Module]:
+    from faultscape.uncertainty.dropout import DropoutNetwork  # which stands on this module
+
+    return DropoutNetwork
 
 
 def _replaceable(module: nn.Module) -> bool:

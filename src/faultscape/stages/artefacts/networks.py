@@ -14,7 +14,7 @@ from faultscape.stages.snapshot import Snapshot
 from faultscape.stages.withheld import find_withheld
 from faultscape.study.parts import key_of
 
-METHOD_NUMBER = 2  # raised when the same options come to train in another way
+METHOD_NUMBER = 3  # raised when the same options come to train in another way
 MODELS, NETWORK, WEIGHTS, BEGUN = "models", "network.json", "weights.safetensors", "begun.json"
 
 

@@ -35,6 +35,11 @@ class Examples:
         return {image.id for image, _ in self._images.rows}
 
     @property
+    def roles(self) -> list[str]:
+        """The role of each image."""
+        return [image.role for image, _ in self._images.rows]
+
+    @property
     def parents(self) -> set[str]:
         """The ids of the images that these were made of, themselves where they were collected."""
         return {image.parent or image.id for image, _ in self._images.rows}

@@ -24,12 +24,11 @@ from faultscape.uncertainty.catalogue import Value, head_named
 from faultscape.uncertainty.description import Description, Network
 from faultscape.uncertainty.networks import transformers_networks
 from faultscape.uncertainty.networks.catalogue import IMAGENET, PLAIN, backbone_named
+from faultscape.uncertainty.networks.deeplab import DeepLab
 from faultscape.uncertainty.networks.segmenter import Segmenter
 from faultscape.uncertainty.replace import DoubtNetwork
 from faultscape.uncertainty.training.plan import TrainingPlan
 from faultscape.uncertainty.training.presets import TrainingPreset, preset_named
-
-HUB_MULTIPLE = 32  # what both sides of the input of a network of the hub are raised to
 
 
 @dataclass(frozen=True)
@@ -56,11 +55,10 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
     _need_start(options, preset)
     with descriptions.seeded(options.seed):
         description, start, file = _backbone(root, options, withheld, plan)
-    plain = preset is not None and preset.plain_input
-    segments = isinstance(start.net if isinstance(start, DoubtNetwork) else start, Segmenter) or description.backbone.startswith(
-        "segmenter-"
-    )
-    blocks = preset.member_blocks if preset and options.head == "batch-ensemble" and segments else 0
+    if options.init and not preset:  # it sees images as the network did that it starts from
+        plan = replace(plan, size=plan.size or description.size)
+    plain = preset is not None and preset.plain_input and not options.init
+    blocks = _member_blocks(options, preset, description, start)
     void = options.loss == "void-class"
     before, wanted = (
         _shaped(head, given) for head, given in ((description.head, description.head_options), (options.head, told))
@@ -76,11 +74,15 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
         dropout_samples=options.dropout_samples,
         size=plan.size,
         member_blocks=blocks,
-        window=preset.window if preset else 0,
-        stride=preset.stride if preset else 0,
+        window=preset.window if preset else description.window,
+        stride=preset.stride if preset else description.stride,
         mean=PLAIN[0] if plain else description.mean,
         std=PLAIN[1] if plain else description.std,
     )
+    if any(side % description.multiple for side in plan.crop):
+        raise OptionError(
+            f"--crop {plan.crop[0]}x{plan.crop[1]}: both sides must be multiples of {description.multiple} for {description.backbone}"
+        )
     notes = []
     if preset and told.get("scaled") is False:
         notes.append(f"note: --preset {options.preset}: {preset.notes}")
@@ -89,6 +91,18 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
             f"note: {description.backbone} is not a Segmenter, so --preset {options.preset} puts fast weights in the head only"
         )
     return Wanted(description, plan, start, file, tuple(notes), keeps, _origin(options))
+
+
+def _member_blocks(options: TrainOptions, preset: TrainingPreset | None, description: Description, start: Network | None) -> int:
+    """Return how many encoder blocks have fast weights. OptionError where they are asked for and cannot be."""
+    inner = start.net if isinstance(start, DoubtNetwork) else start
+    able = options.head == "batch-ensemble" and (isinstance(inner, Segmenter) or description.backbone.startswith("segmenter-"))
+    said = options.head_options.member_blocks
+    if said and (said < 0 or not able):
+        raise OptionError(
+            f"--member-blocks {said} needs head batch-ensemble on a Segmenter; got head {options.head} on {description.backbone}"
+        )
+    return said if said is not None else preset.member_blocks if preset and able else 0
 
 
 def _shaped(head: str, told: Mapping[str, Value]) -> tuple[str, dict[str, Value]]:
@@ -114,11 +128,7 @@ def folder_of(root: Path, name: str) -> Path:
 
 
 def _plan(options: TrainOptions, preset: TrainingPreset | None, classes: int, images: int) -> TrainingPlan:
-    plan = preset.plan_for(classes) if preset else TrainingPlan()
-    if preset and options.head in preset.epochs_of:
-        plan = replace(plan, epochs=preset.epochs_of[options.head])
-    if preset and options.init:
-        plan = replace(plan, steps=max(1, round(plan.all_steps(images) * preset.from_init)))
+    plan = preset.plan_for(classes, options.head) if preset else TrainingPlan()
     said = _said(options.schedules)
     if "steps" in said and "epochs" in said:
         raise OptionError("give either --steps or --epochs, not both")
@@ -128,6 +138,8 @@ def _plan(options: TrainOptions, preset: TrainingPreset | None, classes: int, im
         said["steps"] = 0
     plan = replace(plan, **said, seed=options.seed)
     plan.check()
+    if preset and options.init and preset.from_init < 1 and not {"steps", "epochs"} & said.keys():
+        plan = replace(plan, steps=max(1, round(plan.all_steps(images) * preset.from_init)))
     return plan
 
 
@@ -167,12 +179,10 @@ def _backbone(
     if Path(options.backbone, "config.json").is_file() or options.backbone.startswith("hf:"):
         folder = hub.folder_of(options.backbone, "") if options.backbone.startswith("hf:") else options.backbone
         start = transformers_networks.of_folder(folder, channels)
-        config = (start.vit if isinstance(start, Segmenter) else start).config.to_dict()  # type: ignore[union-attr]
-        config |= (
-            {} if isinstance(start, Segmenter) else {"num_labels": channels, "id2label": dict(enumerate(names)), "label2id": {}}
-        )
+        config, multiple = transformers_networks.config_of(start)
+        if not isinstance(start, Segmenter | DeepLab):
+            config |= {"num_labels": channels, "id2label": dict(enumerate(names)), "label2id": {}}
         mean, std = _input_of(folder)
-        multiple = start.patch if isinstance(start, Segmenter) else HUB_MULTIPLE
         called = options.backbone if options.backbone.startswith("hf:") else Path(options.backbone).name
         about = Description(
             called, names, dropout=dropout, mean=mean, std=std, multiple=multiple, config=_plain(config), seed=options.seed

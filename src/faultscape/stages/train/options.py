@@ -23,7 +23,8 @@ from faultscape.stages.given_options import refuse_empty
 
 SEED = "seed"
 MOST_SEED = 2**32 - 1
-_WHOLE = (SEED, "members", "features", "factors", "samples")
+_YES_OR_NO = ("scaled", "normalised", "shared_noise")
+_WHOLE = (SEED, "members", "member_blocks", "features", "factors", "samples")
 LIBRARIES = ("torch", "transformers", "accelerate", "safetensors")
 
 
@@ -116,6 +117,8 @@ class HeadOptions:
         batch-ensemble: initialise fast weights normal around 1, or with random signs (default normal).
     spread
         batch-ensemble: the standard deviation of normal, or the share of positive signs (default 0.5).
+    member_blocks
+        batch-ensemble: fast weights in this many of the last encoder blocks too, Segmenter only (default 0; under s3-code 2).
     features
         gp: number of random features (default 1024).
     ridge
@@ -126,6 +129,8 @@ class HeadOptions:
         gp: update the covariance during training with this momentum (the authors use 0.99), instead of one exact pass after training.
     scaled
         gp: scale random features to prior variance 1 (default; the authors' code does not).
+    normalised
+        gp: normalise each feature vector to mean 0 and deviation 1 first (default, as in the authors' code).
     factors
         heteroscedastic: rank of the covariance (default 5).
     samples
@@ -139,11 +144,13 @@ class HeadOptions:
     members: int | None = None
     fast_start: FastStart | None = None
     spread: float | None = None
+    member_blocks: int | None = None
     features: int | None = None
     ridge: float | None = None
     mean_field: float | None = None
     momentum: float | None = None
     scaled: bool | None = None
+    normalised: bool | None = None
     factors: int | None = None
     samples: int | None = None
     temperature: float | None = None
@@ -151,8 +158,9 @@ class HeadOptions:
 
     @property
     def given(self) -> dict[str, float | int | bool | str]:
-        """Those that were given."""
-        return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) is not None}
+        """Those of the head itself that were given."""
+        named = [field.name for field in fields(self) if field.name != "member_blocks"]
+        return {name: value for name in named if (value := getattr(self, name)) is not None}
 
 
 @dataclass(frozen=True)
@@ -270,7 +278,9 @@ def scale_of(text: str) -> tuple[float, float]:
 def _value(key: str, word: str) -> float | int | str:
     """Return the value of an option of a sweep; OptionError for one that it cannot have."""
     try:
+        if key in _YES_OR_NO:
+            return {"true": True, "false": False}[word.lower()]
         return word if key == "fast_start" else int(word) if key in _WHOLE else float(word)
-    except ValueError:
-        kind = "whole number" if key in _WHOLE else "number"
-        raise OptionError(f"--sweep {key}: {word!r} is no {kind}") from None
+    except (ValueError, KeyError):
+        kind = "a whole number" if key in _WHOLE else "true or false" if key in _YES_OR_NO else "a number"
+        raise OptionError(f"--sweep {key}: {word!r} is not {kind}") from None

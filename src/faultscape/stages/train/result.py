@@ -41,10 +41,10 @@ class Trained:
         took = f" in {_time(self.seconds)}" if self.new and self.seconds else ""
         lines.append(f"trained  {self.steps:,} steps on {counted(self.images, 'image')}{took}; loss {self.loss:.3g} at the end")
         if not math.isnan(self.found.get("miou", math.nan)):
-            lines.append(f"watched  mIoU {self.found['miou']:.3f}, NLL {self.found['nll']:.3f} on the validation set")
+            lines.append(f"validation  mIoU {self.found['miou']:.3f}, NLL {self.found['nll']:.3f}")
         if self.mean_field is not None:
             off = " (the variance does not change probabilities)" if not self.mean_field else ""
-            lines.append(f"mean-field factor  {self.mean_field:g}{off}, of the least NLL on the validation set")
+            lines.append(f"mean-field factor  {self.mean_field:g}{off}, which has the lowest validation NLL")
         if self.exported:
             lines.append(f"exported {self.exported}")
         lines.append(f"next     faultscape predict {self.study} {self.name}={self.source}")

@@ -11,16 +11,16 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from faultscape import plug
 from faultscape.errors import MetricError, OptionError
 from faultscape.nouns import JsonObject
 from faultscape.prediction import devices
-from faultscape.progress import progress
+from faultscape.progress import Tick, progress
 from faultscape.stages import evidence
 from faultscape.stages.artefacts.networks import BEGUN, METHOD_NUMBER, MODELS, inputs_of
 from faultscape.stages.evidence import LABELS
@@ -39,14 +39,17 @@ from faultscape.study.settings import read_settings
 from faultscape.study.tables.logs import log
 from faultscape.study.tables.stress_sets import read_stress
 from faultscape.uncertainty import description as descriptions
+from faultscape.uncertainty.catalogue import head_named
 from faultscape.uncertainty.export import export_network
-from faultscape.uncertainty.fit import fit_covariance, tune_mean_field
+from faultscape.uncertainty.fit import FACTORS, fit_covariance, tune_mean_field
 from faultscape.uncertainty.heads.gaussian_process import processes_of
 from faultscape.uncertainty.training import checkpoints, curves
 from faultscape.uncertainty.training.labels import OUTSIDE
 from faultscape.uncertainty.training.loop import Machine, Task, checkpoint_activations, train
 from faultscape.uncertainty.training.validation import Images, validate
 
+Thing = TypeVar("Thing")
+WATCHED = 200  # validation images on which training is watched; the trained network is judged on all
 _AFTER = ("mean_field",)  # options of heads that are set when training is done
 _RUNNING = ("study", "name", "machine", "export", "sweep")  # options that change no network, but for a GPU's own sums
 
@@ -68,7 +71,9 @@ def train_networks(options: TrainOptions) -> Trained | Swept:
     if not option:
         return train_network(options)
     networks: dict[str, Trained] = {}
-    first = ""
+    first, kind = "", head_named(options.head)
+    for value in values if option != SEED else ():  # all of them, before the first is trained
+        kind.check(replace(options.head_options, **{option: value}).given)
     for value in values:
         word = f"{value:g}" if isinstance(value, float) else str(value)
         called = option.replace("_", "-")
@@ -103,11 +108,11 @@ def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
         wanted = network.want(root, options, withheld, len(train_on))
         key = _key(root, options, wanted, train_on, watch_on)
         provenance = _provenance(root, options, train_on, watch_on, withheld.names, key)
-        if (before := _held(folder)) and before["provenance"]["key"] == key and not (folder / BEGUN).exists():
+        if (before := _held(folder)) and before["provenance"]["key"] == key and _is_whole(folder, wanted):
             if before["provenance"] != provenance:  # labels of other images changed, say
                 descriptions.describe_again(folder, {"provenance": provenance})
-            return _result(options, folder, before, new=False)
-        for note in wanted.notes:
+            return _result(options, folder, wanted, before, new=False)
+        for note in (*wanted.notes, *_test_images(train_on)):
             print(note)
         begun = time.monotonic()
         copied = _copy(root, instead_of, wanted, watch_on, device) if instead_of else None
@@ -115,7 +120,25 @@ def train_network(options: TrainOptions, instead_of: str = "") -> Trained:
         _finish(folder, wanted, made, provenance)
         with changing(root):
             log(root, "train", name=options.name, seconds=round(time.monotonic() - begun, 1))
-        return _result(options, folder, _held(folder) or {}, new=True, seconds=time.monotonic() - begun)
+        return _result(options, folder, wanted, _held(folder) or {}, new=True, seconds=time.monotonic() - begun)
+
+
+def _is_whole(folder: Path, wanted: Wanted) -> bool:
+    """Whether a folder holds a whole network of the backbone that a line asks for: a study of somebody else's could hold other code under the same key."""
+    if (folder / BEGUN).exists():
+        return False
+    held, own = descriptions.read_description(folder), folder / descriptions.OWN_FILE
+    if (held.backbone, dict(held.config)) != (wanted.description.backbone, dict(wanted.description.config)):
+        return False
+    return wanted.file is None or (own.is_file() and own.read_bytes() == wanted.file.read_bytes())
+
+
+def _test_images(train_on: Examples) -> list[str]:
+    """Return what to say of images to learn from that were collected for tests."""
+    found = train_on.roles.count("test")
+    return (
+        [f"note: {found} of {len(train_on)} training images have role test; judge the network on other images"] if found else []
+    )
 
 
 def _key(root: Path, options: TrainOptions, wanted: Wanted, train_on: Examples, watch_on: Examples) -> str:
@@ -165,7 +188,8 @@ def _train(
         Images(len(rows), rows.read, plan.size, about.multiple, about.mean, about.std, about.window)
         for rows in (train_on, watch_on)
     )
-    look = (lambda net: validate(net, watched, device, classes=len(about.classes))) if len(watch_on) else None
+    classes = len(about.classes)
+    look = (lambda net: validate(net, watched, device, WATCHED, classes)) if len(watch_on) else None
     precision = options.machine.precision or ("bf16" if device != "cpu" else "no")
     machine = Machine(device, precision, max(1, min(4, os.cpu_count() or 1)))
     rows = _steps(
@@ -178,19 +202,28 @@ def _train(
     if any(not head.momentum for head in processes_of(net)):
         print(f"{options.name}: fitting the covariance of the Gaussian process to {len(train_on)} images")
         least = OUTSIDE if about.void_class else 0  # what is learnt, void pixels where they are a class
-        fit_covariance(net, ((image, labels[None] >= least) for image, labels in shown.tensors(device)))
+        with progress("covariance", len(train_on)) as tick:
+            fit_covariance(net, _ticked(((image, labels[None] >= least) for image, labels in shown.tensors(device)), tick))
     tuned = None
     if processes_of(net) and "mean_field" not in about.head_options and len(watch_on):
         try:
-            found = tune_mean_field(net, watched, device)
+            with progress("mean field", len(FACTORS)) as tick:
+                found = tune_mean_field(net, watched, device, _ticked(FACTORS, tick))
             tuned = min(found, key=lambda factor: (found[factor], factor))
         except MetricError as error:
-            print(f"note: {error}; it stays 1")
+            print(f"note: {error}; the mean-field factor stays 1")
     elif processes_of(net) and "mean_field" not in about.head_options:
         print("note: no validation set, so the mean-field factor stays 1; name a set with --validation to tune it")
     net.eval()
-    scores = look(net) if look else {}
+    scores = validate(net, watched, device, classes=classes) if len(watch_on) else {}
     return Made(net, {"steps": rows[-1].step, "loss": rows[-1].loss, "found": scores}, rows, tuned)
+
+
+def _ticked(things: Iterable[Thing], tick: Tick) -> Iterator[Thing]:
+    """Yield things, and tick when the next is asked for."""
+    for thing in things:
+        yield thing
+        tick(1)
 
 
 def _steps(folder: Path, steps: Iterator[Any], total: int, key: str, watched: bool) -> list[curves.Row]:
@@ -200,7 +233,7 @@ def _steps(folder: Path, steps: Iterator[Any], total: int, key: str, watched: bo
     with progress("train", total) as tick:
         for step in steps:
             if not rows and step.step > 1:
-                print(f"going on after step {step.step - 1:,}")
+                print(f"resuming after step {step.step - 1:,}")
             if not rows:  # the log of a run that was killed, up to its checkpoint
                 rows = [row for row in curves.read_rows(folder, key) if row.step < step.step]
                 tick(step.step - 1)
@@ -231,7 +264,7 @@ def _steps(folder: Path, steps: Iterator[Any], total: int, key: str, watched: bo
 
 
 def _copy(root: Path, name: str, wanted: Wanted, watch_on: Examples, device: str) -> Made | None:
-    """Return a network of the study that is told something else, and what is found of it then; None where it is not there."""
+    """Return a network of the study with other options for prediction, and what is found of it then; None where it is not there."""
     other = folder_of(root, name)
     held = _held(other)
     if not held:
@@ -277,9 +310,11 @@ def _arguments(options: TrainOptions) -> JsonObject:
     return {**held, **groups[0], **groups[1], **groups[2], **precision}
 
 
-def _result(options: TrainOptions, folder: Path, held: dict[str, Any], *, new: bool, seconds: float = 0.0) -> Trained:
+def _result(
+    options: TrainOptions, folder: Path, wanted: Wanted, held: dict[str, Any], *, new: bool, seconds: float = 0.0
+) -> Trained:
     about, training = held["network"], held["training"]
-    exported = export_network(folder, options.export) if options.export else ""
+    exported = export_network(folder, options.export, own_code=wanted.file is not None) if options.export else ""
     return Trained(
         options.study, options.name, str(folder), about["backbone"], about["head"], tuple(about["classes"]), tuple(held["provenance"]["withheld"]),
         held["provenance"]["images"], training["steps"], training["loss"], dict(training["found"]), held["tuned"], exported, new, seconds,

@@ -57,12 +57,13 @@ class Doubt:
 class Head(nn.Module):
     """A last layer: features (..., D) in, `channels` out, which may be others in training than in use.
 
-    ``dimensions`` is D and ``classes`` C. ``draws`` is how many members a head makes for the scorers that ask how they differ, where it has no members of its own; 0 makes none.
+    ``dimensions`` is D and ``classes`` C. ``in_whole_precision`` is set where a head computes in float32 whatever its features are. ``draws`` is how many members a head makes for the scorers that ask how they differ, where it has no members of its own; 0 makes none.
     """
 
     dimensions: int
     classes: int
     draws: int = 0
+    in_whole_precision: bool = False
 
     @property
     def channels(self) -> Channels:
@@ -74,7 +75,7 @@ class Head(nn.Module):
         return []
 
     def folded(self) -> Start | None:
-        """Return the weight (K, D) and the bias (K,) of the one linear map that this head is; None of what is none."""
+        """Return the weight (K, D) and the bias (K,) of the one linear map that this head is; None where it is not one."""
         return None
 
     def start(self) -> Start | None:

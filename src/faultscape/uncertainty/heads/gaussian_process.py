@@ -3,8 +3,8 @@
 Conventions: phi(x) = s cos(W x' + b), x' the features without their mean and at standard deviation 1 (``normalised``), W ~ Normal(0, 2 / D) and b even in [0, 2 pi) from the seed, never
 trained. s = sqrt(2 / F) for F random features, so that the prior variance is 1; ``scaled=False`` is the authors' s = 1, whose prior variance is F / 2. The likelihood is Gaussian, so that all
 classes share one precision P = ridge I + sum phi phi^T, and the variance is ridge phi^T P^-1 phi. In use logits are phi beta / sqrt(1 + m v) for the mean-field factor m, taken before up-sampling;
-in training they are phi beta. P is summed once more over the training data after training (`fit.fit_covariance`), or follows training with a ``momentum``: P <- m P + (1 - m) phi^T phi / n, n images
-of the batch. Pixels without a label that counts (void, withheld, padding) say nothing of the weights: a cell of features counts by the share of its pixels that have one. Members that are drawn are linear layers beta_s ~ Normal(beta, ridge P^-1) of the same features, so that they differ smoothly over an image; theirs is the posterior's own variance, which m = pi / 8 would stand for.
+in training they are phi beta. P is summed once more over the training data after training (`fit.fit_covariance`), or follows training with a ``momentum``: P <- m P + (1 - m) phi^T phi / n for the n
+cells of features in the batch, as the authors' code does. Pixels without a label that counts (void, withheld, padding) say nothing of the weights: a cell of features counts by the share of its pixels that have one. Members that are drawn are linear layers beta_s ~ Normal(beta, ridge P^-1) of the same features, so that they differ smoothly over an image; theirs is the posterior's own variance, which m = pi / 8 would stand for.
 Source: Liu et al. 2020; S3 2; with BatchEnsemble, S3 4 (left there for later work).
 """
 
@@ -23,7 +23,6 @@ from faultscape.uncertainty.heads.channels import Channels, Head, Start, is_expo
 from faultscape.uncertainty.heads.linear import linear_parameters
 
 FEATURES, RIDGE, MEAN_FIELD = 1024, 1.0, 1.0
-MOMENTUM = 0.99  # the authors'
 _ROWS = 1 << 14  # pixels whose random features are held at a time
 
 
@@ -36,6 +35,7 @@ class GaussianProcessHead(Head):
     (torch.Size([5, 3]), True)
     """
 
+    in_whole_precision = True
     kernel: Tensor
     phase: Tensor
     precision: Tensor
@@ -80,7 +80,7 @@ class GaussianProcessHead(Head):
         self.gathering = False
         self.counted: Tensor | None = None  # (N, H, W) which pixels of the next images count; None: all
         self._waiting: Tensor | None = None  # what the parts of a batch said so far
-        self._images = 0
+        self._cells = 0.0
 
     @property
     def channels(self) -> Channels:
@@ -122,10 +122,9 @@ class GaussianProcessHead(Head):
 
     def _channels_of(self, features: Tensor) -> Tensor:
         flat = features.reshape(-1, features.shape[-1])
-        images = features.shape[0] if features.ndim > 1 else 1
         if self.gathering or (self.training and self.momentum):
             shares = None if self.counted is None else shares_of_cells(self.counted.to(flat), tuple(features.shape)).reshape(-1)
-            self._gather(flat.detach(), shares, images)
+            self._gather(flat.detach(), shares)
         whole = is_exporting()  # a file has no blocks, since their number would be that of one size
         made = self._block(flat) if whole else torch.cat([self._block(block) for block in flat.split(_ROWS)])
         return made.reshape(*features.shape[:-1], -1)
@@ -155,36 +154,38 @@ class GaussianProcessHead(Head):
         return self.beta.repeat(self.draws, 1) + self.ridge**0.5 * self.noise @ self.root[0]
 
     @torch.no_grad()
-    def _gather(self, features: Tensor, shares: Tensor | None, images: int) -> None:
-        """Add what features (n, D) say to the precision: their sum, or with a momentum their mean an image, once the batch is whole."""
+    def _gather(self, features: Tensor, shares: Tensor | None) -> None:
+        """Add what features (n, D) say to the precision: their sum, or with a momentum their mean, once the batch is whole."""
         total = torch.zeros_like(self.precision)
+        weights = features.new_ones(len(features)) if shares is None else shares
+        cells = float(weights.double().sum())
         for member in range(max(1, self.members)):
-            weights = features.new_ones(len(features)) if shares is None else shares
             for block, weight in zip(features.split(_ROWS), weights.split(_ROWS), strict=True):
                 phi = self.random_features(block, member).double() * weight.double().sqrt()[:, None]
                 total[member] += phi.T @ phi
         if self.gathering or not self.momentum:
             self.precision += total
         elif self._waiting is None:
-            self._follow(total, images)
+            self._follow(total, cells)
         else:
             self._waiting += total
-            self._images += images
+            self._cells += cells
 
     @torch.no_grad()
     def begin_batch(self) -> None:
         """Wait until all parts of a batch were seen before the covariance follows them; what an attempt before said is forgotten."""
-        self._waiting, self._images = torch.zeros_like(self.precision), 0
+        self._waiting, self._cells = torch.zeros_like(self.precision), 0.0
 
     @torch.no_grad()
     def end_batch(self) -> None:
         """Let the covariance follow the batch whose parts were seen."""
-        if self._waiting is not None and self._images:
-            self._follow(self._waiting, self._images)
-        self._waiting, self._images = None, 0
+        if self._waiting is not None:
+            self._follow(self._waiting, self._cells)
+        self._waiting, self._cells = None, 0.0
 
-    def _follow(self, total: Tensor, images: int) -> None:
-        self.precision.mul_(self.momentum).add_(total, alpha=(1 - self.momentum) / images)
+    def _follow(self, total: Tensor, cells: float) -> None:
+        if cells:  # a batch without a labelled pixel says nothing
+            self.precision.mul_(self.momentum).add_(total, alpha=(1 - self.momentum) / cells)
 
     @torch.no_grad()
     def reset_precision(self) -> None:

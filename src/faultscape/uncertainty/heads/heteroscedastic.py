@@ -1,7 +1,7 @@
 """A heteroscedastic head: logits are Gaussian, with a covariance of low rank and a diagonal that follow from the features; probabilities are the mean softmax of draws.
 
 Conventions: z = mu(x) + V(x) eps_K + d(x) eps_C, with V (C, K) for K factors and d = softplus + .001; p = mean over draws of softmax(z / T), at least 1e-7, and the output is log p. Noise is
-the same at all pixels of all images, drawn from the seed, so that results do not depend on what runs beside; it is independent for each class. ``shared_noise`` is the authors' form: one
+independent for each class and the same at all pixels. In training every step draws it anew, or V and d would fit the draws; in use it is that of the seed, so that an image gives the same whatever runs beside it. ``shared_noise`` is the authors' form: one
 number a draw for the whole diagonal, which cancels in the softmax where the diagonal is equal. Work goes in blocks of pixels, so that memory does not grow with the image; in training
 blocks are computed again in the backward pass.
 Source: Collier et al. 2021; S3 2.
@@ -18,9 +18,8 @@ from faultscape.uncertainty.heads.linear import linear_parameters
 
 FACTORS, SAMPLES, TEMPERATURE, FLOOR = 5, 1000, 1.0, 1e-7
 _LEAST_SCALE = 1e-3
-_AT_ONCE = (
-    1 << 17
-)  # logits of all draws that are held at a time: more than a cache holds takes longer, and memory that is not given back
+_AT_ONCE = 1 << 17  # logits of all draws that a processor holds at a time: more than its cache holds takes longer
+_AT_ONCE_ON_GPU = 1 << 26  # 256 MiB: small blocks would leave a GPU waiting for the next
 _DRAWS = 25  # draws of all pixels that a file holds at a time
 
 
@@ -50,6 +49,7 @@ class HeteroscedasticHead(Head):
     torch.Size([5, 2])
     """
 
+    in_whole_precision = True
     of_factors: Tensor
     of_classes: Tensor
 
@@ -111,15 +111,22 @@ class HeteroscedasticHead(Head):
         """Return log of the mean probability (n, C), block by block: of pixels, or in a file, whose number of pixels is free, of draws."""
         if is_exporting():
             return self._mean_of_draws(location, factors, scale)
-        step = max(1, _AT_ONCE // (len(self.of_factors) * self.classes))
+        at_once = _AT_ONCE if location.device.type == "cpu" else _AT_ONCE_ON_GPU
+        step = max(1, at_once // (len(self.of_factors) * self.classes))
         blocks = zip(location.split(step), factors.split(step), scale.split(step), strict=True)
-        told = (self.of_factors, self.of_classes, self.temperature)
+        told = (*self._draws(), self.temperature)
         if self.training and torch.is_grad_enabled():
             return torch.cat([checkpoint(mean_softmax, *block, *told, use_reentrant=False) for block in blocks])
         made = torch.empty_like(location)  # small results between large blocks would keep memory from being used again
         for place, block in zip(range(0, len(location), step), blocks, strict=True):
             made[place : place + step] = mean_softmax(*block, *told)
         return made
+
+    def _draws(self) -> tuple[Tensor, Tensor]:
+        """Return the noise of the factors (S, K) and of the classes (S, C)."""
+        if self.training:
+            return torch.randn_like(self.of_factors), torch.randn_like(self.of_classes)
+        return self.of_factors, self.of_classes
 
     def _mean_of_draws(self, location: Tensor, factors: Tensor, scale: Tensor) -> Tensor:
         total = torch.zeros_like(location)

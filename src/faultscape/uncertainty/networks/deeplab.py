@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 SIZES = {"18": ("basic", (64, 128, 256, 512), (2, 2, 2, 2)), "50": ("bottleneck", (256, 512, 1024, 2048), (3, 4, 6, 3)), "101": ("bottleneck", (256, 512, 1024, 2048), (3, 4, 23, 3))}  # fmt: skip
+STAGES = ("stage1", "stage4")  # of strides 4 and 16
 RATES = (6, 12, 18)  # of the dilated convolutions, at output stride 16
 WIDTH, LOW = 256, 48
 
@@ -56,9 +57,14 @@ def deeplab(size: str, classes: int, dropout: float) -> DeepLab:
     from transformers import ResNetBackbone, ResNetConfig
 
     layer, widths, depths = SIZES[size]
-    told: dict[str, Any] = {"out_features": ["stage1", "stage4"]}
+    told: dict[str, Any] = {"out_features": list(STAGES)}
     config = ResNetConfig(layer_type=layer, hidden_sizes=list(widths), depths=list(depths), **told)
-    encoder = ResNetBackbone(config)
+    return of_encoder(ResNetBackbone(config), classes, dropout)
+
+
+def of_encoder(encoder: Any, classes: int, dropout: float = 0.1) -> DeepLab:
+    """Return a DeepLabv3+ on a ResNet of the library that gives STAGES, whose last stage is dilated from now on."""
+    widths = encoder.config.hidden_sizes
     for module in encoder.encoder.stages[-1].modules():
         if isinstance(module, nn.Conv2d):
             module.stride = (1, 1)

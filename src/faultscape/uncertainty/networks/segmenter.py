@@ -83,8 +83,13 @@ def blocks_of(vit: Any) -> Any:
 
 def _repeated(members: int) -> Any:
     def before(_module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        first, *rest = inputs
-        return (first.repeat(members, 1, 1), *rest), named
+        count = inputs[0].shape[0]
+
+        def repeat(value: Any) -> Any:  # tokens, and whatever else the library says of each image
+            of_images = isinstance(value, Tensor) and value.ndim > 1 and value.shape[0] == count
+            return value.repeat(members, *[1] * (value.ndim - 1)) if of_images else value
+
+        return tuple(map(repeat, inputs)), {key: repeat(value) for key, value in named.items()}
 
     return before
 

@@ -1,7 +1,7 @@
 """Networks of the transformers library: SegFormer of any size, and whatever folder of the library segments or encodes.
 
 Conventions: what a folder holds becomes the start of a network, its last layer drawn anew where the classes differ. A semantic network stays as it is; a ViT becomes the encoder of a
-`Segmenter`. A network is described by its configuration, so that it is built again without the folder.
+`Segmenter`, a ResNet that of a `DeepLab`. A network is described by its configuration, so that it is built again without the folder.
 Source: Xie et al. 2021 (SegFormer).
 """
 
@@ -15,6 +15,7 @@ from torch import nn
 
 from faultscape.errors import ModelError, library_text
 from faultscape.library_warnings import without_warnings
+from faultscape.uncertainty.networks import deeplab
 from faultscape.uncertainty.networks.segmenter import Segmenter
 
 SEGFORMERS = {  # widths of the stages, their blocks, width of the decoder
@@ -25,7 +26,8 @@ SEGFORMERS = {  # widths of the stages, their blocks, width of the decoder
     "b4": ((64, 128, 320, 512), (3, 8, 27, 3), 768),
     "b5": ((64, 128, 320, 512), (3, 6, 40, 3), 768),
 }
-ENCODERS = ("vit",)  # that a Segmenter is made of
+ENCODERS = ("vit", "resnet")  # that a Segmenter and a DeepLab are made of
+MULTIPLE = 32  # of both sides of the input of a network of the hub
 _ELSEWHERE = ("auto_map", "backbone", "use_pretrained_backbone", "use_timm_backbone")  # what loads code or weights from elsewhere
 
 
@@ -40,12 +42,18 @@ def segformer(size: str, classes: int, dropout: float) -> nn.Module:
 
 
 def of_folder(folder: str, classes: int) -> nn.Module:
-    """Return the network that a folder of the library holds, with its weights; ModelError where it neither segments by classes nor is a ViT."""
+    """Return the network that a folder of the library holds, with its weights; ModelError where it neither segments by classes nor is one of ENCODERS."""
     import transformers
 
     config = _config(folder)
-    auto = transformers.AutoModel if config.model_type in ENCODERS else transformers.AutoModelForSemanticSegmentation
-    told: dict[str, Any] = {"add_pooling_layer": False} if config.model_type in ENCODERS else {}
+    told: dict[str, Any] = {}
+    match config.model_type:
+        case "vit":
+            auto, told = transformers.ViTModel, {"add_pooling_layer": False}
+        case "resnet":
+            auto, told = transformers.ResNetBackbone, {"out_features": list(deeplab.STAGES)}
+        case _:
+            auto = transformers.AutoModelForSemanticSegmentation
     safe = any(Path(folder).glob("*.safetensors"))
     if not safe:
         raise ModelError(f"{folder}: has no safetensors weights; other formats are not read because they can run code")
@@ -54,7 +62,27 @@ def of_folder(folder: str, classes: int) -> nn.Module:
             made = auto.from_pretrained(folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, **told)
     except Exception as error:  # noqa: BLE001 - a damaged folder fails anywhere in the library
         raise ModelError(f"{folder}: transformers cannot load it: {library_text(error)}") from None
-    return Segmenter(made, classes) if config.model_type in ENCODERS else made
+    return _with_decoder(config.model_type, made, classes)
+
+
+def config_of(net: Any) -> tuple[dict[str, Any], int]:
+    """Return the configuration of a network of the library, or of its encoder, and what both sides of its input are raised to multiples of."""
+    if isinstance(net, Segmenter):
+        return net.vit.config.to_dict(), net.patch
+    if isinstance(net, deeplab.DeepLab):
+        return net.encoder.config.to_dict(), 16
+    return net.config.to_dict(), MULTIPLE
+
+
+def _with_decoder(kind: str, net: Any, classes: int) -> nn.Module:
+    """Return an encoder with a decoder, another network as it is."""
+    match kind:
+        case "vit":
+            return Segmenter(net, classes)
+        case "resnet":
+            return deeplab.of_encoder(net, classes)
+        case _:
+            return net
 
 
 def of_config(config: Mapping[str, object], classes: int) -> nn.Module:
@@ -71,9 +99,14 @@ def of_config(config: Mapping[str, object], classes: int) -> nn.Module:
             held: Any = cast("Any", transformers.AutoConfig).for_model(
                 kind, **{key: value for key, value in config.items() if key != "model_type"}
             )
-            if kind in ENCODERS:
-                return Segmenter(transformers.ViTModel(held, add_pooling_layer=False), classes)
-            return transformers.AutoModelForSemanticSegmentation.from_config(held, trust_remote_code=False)
+            match kind:
+                case "vit":
+                    made: Any = transformers.ViTModel(held, add_pooling_layer=False)
+                case "resnet":
+                    made = transformers.ResNetBackbone(held)
+                case _:
+                    made = transformers.AutoModelForSemanticSegmentation.from_config(held, trust_remote_code=False)
+            return _with_decoder(kind, made, classes)
     except Exception as error:  # noqa: BLE001 - a hostile configuration fails anywhere in the library
         raise ModelError(f"transformers cannot build a {kind} of its configuration: {library_text(error)}") from None
 
@@ -102,6 +135,8 @@ def _config(folder: str) -> Any:
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # noqa: BLE001 - a damaged file fails anywhere in the library
         raise ModelError(f"{folder}: transformers cannot read its config.json: {library_text(error)}") from None
+    if unsafe := _elsewhere(config.to_dict()):
+        raise ModelError(f"{folder}: its configuration has {unsafe!r}, which loads code or weights from elsewhere")
     if config.model_type not in supported():
         known = ", ".join(supported())
         raise ModelError(f"{folder}: is of kind {config.model_type!r}, which train does not support; supported kinds: {known}")

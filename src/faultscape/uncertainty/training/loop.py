@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,6 +30,7 @@ from faultscape.uncertainty.training.plan import TrainingPlan
 
 Read = Callable[[int], tuple[np.ndarray, np.ndarray]]  # number of an image -> photo (H, W, 3) uint8, labels (H, W) int16
 EVERY = 120.0  # seconds between two checkpoints
+_SKIPPED = 40  # steps in a row that half precision may leave out while it looks for its scale
 _AHEAD = 2  # batches that are read before the network is ready for them
 
 
@@ -94,6 +95,7 @@ def train(
     batches = _batches(plan, task, range(done, total), machine.readers)
     if "scaler" in about and accelerator.scaler is not None:
         accelerator.scaler.load_state_dict(about["scaler"])
+    skipped = 0
     for step, (images, labels, names) in zip(range(done, total), batches, strict=True):
         begun, rate = time.perf_counter(), plan.rate_at(step, task.images)
         for group in optimiser.param_groups:
@@ -103,7 +105,8 @@ def train(
             torch.manual_seed(_number(plan.seed, step))
             value = shares.gradients(prepared, optimiser, accelerator, *batch, weights, task.loss, plan.outside_weight, say)
         norm = float(accelerator.clip_grad_norm_(prepared.parameters(), plan.gradient_norm))
-        if not np.isfinite(value) or (not np.isfinite(norm) and machine.precision != "fp16"):
+        skipped = 0 if np.isfinite(norm) else skipped + 1
+        if not np.isfinite(value) or skipped > (_SKIPPED if machine.precision == "fp16" else 0):
             raise ModelError(_not_finite(step + 1, value, norm, [task.called(k) for k in names], folder, key))
         optimiser.step()
         last = step + 1 == total
@@ -119,10 +122,12 @@ def train(
 
 def checkpoint_activations(net: nn.Module) -> None:
     """Let a network of the transformers library compute its blocks again in the backward pass, for less memory; ModelError where it has none that can."""
-    able = [module for module in net.modules() if hasattr(module, "gradient_checkpointing_enable")]
-    if not able:
-        raise ModelError(f"{type(net).__name__}: does not support activation checkpointing; leave --checkpoint-activations out")
-    cast("Any", able[0]).gradient_checkpointing_enable({"use_reentrant": False})
+    for module in net.modules():
+        if (enable := getattr(module, "activation_checkpointing_enable", None)) is not None:
+            return enable()
+        if (enable := getattr(module, "gradient_checkpointing_enable", None)) is not None:  # its name in older versions
+            return enable({"use_reentrant": False})
+    raise ModelError(f"{type(net).__name__}: does not support activation checkpointing; leave --checkpoint-activations out")
 
 
 def order(seed: int, epoch: int, images: int) -> np.ndarray:

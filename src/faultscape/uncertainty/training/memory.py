@@ -1,6 +1,6 @@
 """What memory allows: a batch goes through a network in parts where it does not fit as a whole.
 
-Conventions: parts give the gradients of the whole batch, since each counts by the pixels of all.
+Conventions: parts give the gradients of the whole batch, since each counts by the pixels of all; batch norm and what is drawn at random see each part by itself.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ def is_memory(error: BaseException) -> bool:
     >>> is_memory(MemoryError()), is_memory(RuntimeError("shapes differ"))
     (True, False)
     """
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "not enough memory" in str(error)
+    words = ("not enough memory", "can't allocate memory")  # torch has no class of its own for a processor's memory
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(word in str(error) for word in words)
 
 
 @contextmanager
 def in_memory(image: Tensor) -> Iterator[None]:
-    """Let a picture (1, 3, h, w) be shown to a network outside the steps of training; ModelError where it does not fit into memory."""
+    """Let an image (1, 3, h, w) be shown to a network outside the steps of training; ModelError where it does not fit into memory."""
     try:
         yield
     except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
@@ -62,35 +63,39 @@ class Shares:
     ) -> float:
         """Fill the gradients of a batch and return its loss."""
         of = counts_of(labels, weights, name, _channels(net))
+
+        def share(part: Tensor, said: Tensor) -> float:  # of its own, so that nothing of it is held when it fails
+            for head in self._processes:
+                head.counted = said >= 0 if name != VOID_CLASS else said != IGNORED
+            with accelerator.autocast():
+                given = net(part)
+            value = loss(given, said, weights, name, outside_weight, of)
+            accelerator.backward(value)
+            return float(value.detach())
+
         while True:
             optimiser.zero_grad()
-            total = 0.0
             for head in self._processes:
                 head.begin_batch()
             try:
-                for part, said in zip(images.split(self.most), labels.split(self.most), strict=True):
-                    for head in self._processes:
-                        head.counted = said >= 0 if name != VOID_CLASS else said != IGNORED
-                    with accelerator.autocast():
-                        given = net(part)
-                    value = loss(given, said, weights, name, outside_weight, of)
-                    total += float(value.detach())
-                    accelerator.backward(value)
-                    del given, value
+                parts = zip(images.split(self.most), labels.split(self.most), strict=True)
+                total = sum(share(part, said) for part, said in parts)
             except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
                 if not is_memory(error):
                     raise
-                self._halve(error, len(images), say)
+                if min(self.most, len(images)) <= 1:
+                    raise ModelError(
+                        "out of memory with a single image; use a smaller --crop, or --checkpoint-activations"
+                    ) from error
             else:
                 for head in self._processes:
                     head.end_batch()
                     head.counted = None
                 return total
+            self._halve(len(images), say)  # here the error, and what its frames held, is gone
 
-    def _halve(self, error: BaseException, batch: int, say: Callable[[str], None]) -> None:
+    def _halve(self, batch: int, say: Callable[[str], None]) -> None:
         at_once = min(self.most, batch)
-        if at_once <= 1:
-            raise ModelError("out of memory with a single image; use a smaller --crop, or --checkpoint-activations") from error
         self.most = (at_once + 1) // 2
         if torch.cuda.is_available():
             torch.cuda.empty_cache()

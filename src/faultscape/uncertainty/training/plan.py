@@ -1,6 +1,6 @@
 """How a network is trained, in numbers: how long, at which rate, on which crops.
 
-Conventions: a plan is in ``epochs``, or in ``steps`` where these are given. Sizes are (width, height) in pixels; a crop that an image does not fill has void beside it. The rate rises over ``warm_up`` epochs,
+Conventions: a plan is in ``epochs``, or in ``steps`` where these are given. Sizes are (width, height) in pixels; a crop that an image does not fill has void beside it. The rate rises over ``warm_up`` epochs, at most half of the steps,
 and then falls: polynomial r (1 - t)^power, cosine r (1 + cos pi t) / 2, or constant, for t from 0 to 1. Fast weights (BatchEnsemble) learn ``fast_rate`` times as fast.
 """
 
@@ -56,7 +56,7 @@ class TrainingPlan:
         for name, value in {
             "warm_up": self.warm_up,
             "weight_decay": self.weight_decay,
-            "outside_weight": self.outside_weight,
+            "validate_every": self.validate_every,
             "seed": self.seed,
         }.items():
             if not (math.isfinite(value) and value >= 0):
@@ -92,10 +92,11 @@ class TrainingPlan:
         >>> plan.rate_at(0, 8), round(plan.rate_at(5, 8), 3)
         (1.0, 0.545)
         """
-        rising = round(self.warm_up * self.steps_an_epoch(images))
+        total = self.all_steps(images)
+        rising = min(round(self.warm_up * self.steps_an_epoch(images)), total // 2)
         if step < rising:
             return self.rate * (step + 1) / rising
-        done = (step - rising) / max(1, self.all_steps(images) - rising)
+        done = (step - rising) / max(1, total - rising)
         match self.schedule:
             case "polynomial":
                 return self.rate * (1 - done) ** self.power

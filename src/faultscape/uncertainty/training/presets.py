@@ -19,7 +19,7 @@ MANY_CLASSES = 100  # of ADE20K's kind
 
 @dataclass(frozen=True)
 class TrainingPreset:
-    """A plan by name: ``many`` is that of a class list of a hundred or more, ``heads`` the options of heads, ``epochs_of`` of heads that train for others, ``window`` and ``stride`` how a network sees in use.
+    """A plan by name: ``many`` is that of a class list of a hundred or more, ``heads`` the options of heads, ``epochs_of_many`` the epochs of heads that have others in ``many``, ``window`` and ``stride`` how a network sees in use.
 
     ``member_blocks``: the last encoder blocks that have fast weights under the head batch-ensemble. ``from_init``: the share of its steps that a network which starts from another takes.
     """
@@ -33,14 +33,16 @@ class TrainingPreset:
     window: int = 0
     stride: int = 0
     member_blocks: int = 0
-    epochs_of: Mapping[str, float] = field(default_factory=dict)
+    epochs_of_many: Mapping[str, float] = field(default_factory=dict)
     from_init: float = 1.0
     notes: str = ""
     source: str = ""
 
-    def plan_for(self, classes: int) -> TrainingPlan:
-        """Return the plan for so many classes."""
-        return self.many if classes >= MANY_CLASSES else self.plan
+    def plan_for(self, classes: int, head: str = "linear") -> TrainingPlan:
+        """Return the plan for so many classes and a head."""
+        if classes < MANY_CLASSES:
+            return self.plan
+        return replace(self.many, epochs=self.epochs_of_many.get(head, self.many.epochs))
 
 
 _PAPER = TrainingPlan(
@@ -95,7 +97,7 @@ PRESETS: tuple[TrainingPreset, ...] = (
         window=768,
         stride=512,
         member_blocks=2,
-        epochs_of={"batch-ensemble": 50},
+        epochs_of_many={"batch-ensemble": 50},
         notes=_UNSCALED,
         source="the code of S3's authors",
     ),

@@ -83,16 +83,16 @@ def probabilities(said: Doubt, size: Size) -> Tensor:
 
 @torch.no_grad()
 def validate(
-    net: nn.Module, images: Images, device: str | torch.device, most: int = 200, classes: int | None = None
+    net: nn.Module, images: Images, device: str | torch.device, most: int | None = None, classes: int | None = None
 ) -> dict[str, float]:
-    """Return the mean IoU (``miou``) and the negative log-likelihood a pixel (``nll``) of a network over images, at most so many of them; NaN where no pixel is labelled.
+    """Return the mean IoU (``miou``) and the negative log-likelihood a pixel (``nll``) of a network over images, or over at most so many of them, evenly spread; NaN where no pixel is labelled.
 
     ``classes`` are the first channels, of which the mean is taken: a channel of void pixels is none of them.
     """
     was = net.training
     net.eval()
     surprise, seen, counts = 0.0, 0, np.zeros((0, 0), np.int64)
-    for image, labels in images.tensors(device, some_of(images.count, most)):
+    for image, labels in images.tensors(device, some_of(images.count, images.count if most is None else most)):
         with in_memory(image):
             shares = probabilities(net(image), (labels.shape[1], labels.shape[0]))[0].float().cpu().numpy()
         counts = counts if counts.size else np.zeros((len(shares), len(shares)), np.int64)
