@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 import faultscape as fs
+from faultscape.errors import ModelError
 from made_training import FEW, ONE, Trained
+from refusals import refused
 
 
 def test_the_same_line_trains_nothing_again_and_another_one_does(trained: Trained, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,3 +119,24 @@ def test_a_killed_run_has_its_own_log_and_the_network_keeps_its_own(trained: Tra
     fs.train(study, "one", backbone=own, schedules=ONE, seed=3)
     assert not Path(made.folder, "checkpoint").exists()
     assert len(Path(made.folder, "log.csv").read_text().splitlines()) == 2
+
+
+def test_a_kill_while_a_network_is_written_leaves_none_that_is_half_another(
+    trained: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from faultscape.uncertainty import description
+
+    folder, real = Path(trained.study, "models", "plain"), description.put
+
+    def killed(path: Path, data: bytes) -> None:
+        if path.name == "network.json":
+            raise KeyboardInterrupt
+        real(path, data)
+
+    monkeypatch.setattr(description, "put", killed)
+    with pytest.raises(KeyboardInterrupt):
+        fs.train(trained.study, "plain", backbone=trained.own, schedules=ONE)
+    with refused(ModelError, "its training was interrupted; repeat the line of `faultscape train`, which goes on"):
+        fs.prediction.open_model(str(folder))
+    monkeypatch.undo()
+    assert fs.train(trained.study, "plain", backbone=trained.own, schedules=ONE).steps == 1

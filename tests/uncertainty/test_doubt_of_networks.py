@@ -133,3 +133,17 @@ def test_what_a_network_does_not_give_is_said_before_anything_is_scored() -> Non
     assert "has no logits to keep" in output.problem
     with pytest.raises(OptionError):
         Inference(Made(own=True, members=0, variance=False), Way(flip=True), Keep(embeddings=("x",)))
+
+
+@pytest.mark.parametrize("temperature", [(2.0,), (0.5, 2.0, 4.0)], ids=["one", "per-class"])
+def test_a_temperature_divides_scores_and_those_of_members(temperature: tuple[float, ...]) -> None:
+    network = Made(own=True, members=2, variance=False)
+    held = network._of(network.prepare(photo(), SIZE, None))
+    inference = Inference(network, None, Keep(scorers=SCORERS), temperature)
+    (answer,) = inference.run([inference.prepare(photo(), SIZE)])
+    by = np.array(temperature)[:, None, None]
+    np.testing.assert_allclose(answer.scores, held.scores / by, rtol=1e-6)
+    for member, before in zip(answer.members, held.members, strict=True):
+        np.testing.assert_allclose(member, before / by, rtol=1e-6)
+    (output,) = Inference(network, None, Keep(), (1.0, 2.0)).predict([photo()], [SIZE])
+    assert output.problem == "made: has a temperature for 2 classes, and 3 channels: fit it again"

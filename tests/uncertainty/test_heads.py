@@ -93,7 +93,7 @@ def test_noise_is_drawn_anew_in_training_and_is_that_of_the_seed_in_use(torch) -
     assert not torch.equal(first, second)
     torch.testing.assert_close(first.exp().sum(1), torch.ones(7))
     shared = heads_of(torch, "heteroscedastic", samples=30, shared_noise=True).train()
-    assert [tuple(noise.shape) for noise in shared._draws()] == [(30, 5), (30, 1)]
+    assert [tuple(noise.shape) for noise in shared._noise()] == [(30, 5), (30, 1)]
 
 
 @pytest.mark.parametrize(("scaled", "prior"), [(True, 1.0), (False, 512.0)])

@@ -203,6 +203,8 @@ def test_the_mean_field_factor_is_that_of_the_least_likelihood_loss(torch) -> No
     assert found[0.0] > found[1.0] > found[30.0] > found[1e6]
     net.head.mean_field = 30.0
     assert validate(net, images, "cpu")["nll"] == found[30.0]
+    pairs = [(image, torch.from_numpy(labels)[None]) for image, labels in images.tensors("cpu")]
+    assert tune_mean_field(net, pairs, factors=(0.0, 30.0)) == {0.0: found[0.0], 30.0: found[30.0]}
 
 
 def test_a_factor_that_no_labelled_pixel_can_tune_stays(torch) -> None:

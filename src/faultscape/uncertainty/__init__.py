@@ -1,4 +1,4 @@
-"""Models that doubt: heads that know doubt, the networks they stand in, and the training that makes them. Torch lives here and in the sources of models."""
+"""Uncertainty heads, the networks they belong to, and their training. Torch is imported here and in the sources of models alone."""
 
 import lazy_loader
 

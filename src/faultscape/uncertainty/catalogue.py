@@ -79,12 +79,12 @@ HEADS: tuple[HeadKind, ...] = (
     ),
     HeadKind(
         "gp", "Gaussian process", "phi(x) beta / sqrt(1 + m v(x)), phi of random features", "gaussian_process:GaussianProcessHead", _PROCESS,
-        {"mean_field": "1 to 9"}, "variance; of members that are drawn predictive-entropy, expected-entropy, mutual-information", "S3 2; Liu et al. 2020",
+        {"mean_field": "1 to 9"}, "variance; with drawn members also predictive-entropy, expected-entropy, mutual-information", "S3 2; Liu et al. 2020",
     ),
     HeadKind(
         "heteroscedastic", "Heteroscedastic", "mean of softmax((mu + V eps + d * eps) / T)", "heteroscedastic:HeteroscedasticHead",
         {"factors": 5, "samples": 1000, "temperature": 1.0, "shared_noise": False}, {"temperature": ".15 to 2", "factors": "5 to 9"},
-        "predictive-entropy, expected-entropy, mutual-information of draws", "S3 2; Collier et al. 2021",
+        "predictive-entropy, expected-entropy, mutual-information", "S3 2; Collier et al. 2021",
     ),
     HeadKind(
         "batch-ensemble+gp", "BatchEnsemble of Gaussian processes", "mean over e of softmax of the Gaussian process of x * alpha_e, times gamma_e", "gaussian_process:GaussianProcessHead",

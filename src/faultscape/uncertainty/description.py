@@ -21,7 +21,7 @@ from faultscape import plug
 from faultscape.errors import FaultscapeError, ModelError, library_text
 from faultscape.nouns import JsonObject
 from faultscape.study.folder import put
-from faultscape.uncertainty.catalogue import Value
+from faultscape.uncertainty.catalogue import Value, head_named
 from faultscape.uncertainty.dropout import RATE, SAMPLES, add_dropout
 from faultscape.uncertainty.networks import transformers_networks
 from faultscape.uncertainty.networks.catalogue import PLAIN, backbone_named
@@ -248,10 +248,8 @@ def _use_members(net: nn.Module, description: Description) -> None:
     inner = net.net if isinstance(net, DoubtNetwork) else net
     if not isinstance(inner, Segmenter) or description.head != "batch-ensemble":
         raise ModelError("fast weights in encoder blocks need a Segmenter with the head batch-ensemble")
-    told = {"members": 3, "fast_start": "normal", "spread": 0.5, **description.head_options}
-    inner.use_members(
-        description.member_blocks, int(told["members"]), told["fast_start"], float(told["spread"]), description.seed
-    )
+    told: dict[str, Any] = {**head_named(description.head).options, **description.head_options}
+    inner.use_members(description.member_blocks, told["members"], told["fast_start"], told["spread"], description.seed)
 
 
 def differing(mine: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> str:

@@ -59,16 +59,17 @@ def export_network(folder: Path, form: ExportForm, *, own_code: bool = False) ->
     plain, (wide, tall) = Plain(net).eval(), _size(about)
     example = torch.zeros(2, 3, tall, wide)
     free = not about.dropout_at and not about.window
-    path = folder / f"network.{form}"
+    path, partial = folder / f"network.{form}", folder / f"partial.{form}"
     said = descriptions.input_words(about)
     try:
         with without_warnings(), _quiet_exporter(), torch.no_grad():
             plain(example)  # what is drawn once is drawn now, and stands in the file as numbers
-            (_onnx if form == "onnx" else _exported)(plain, example, path, said, free=free)
+            (_onnx if form == "onnx" else _exported)(plain, example, partial, said, free=free)
     except Exception as error:  # noqa: BLE001 - whatever torch's exporter raises
         raise ModelError(
             f"--export {form}: torch could not export {about.backbone}: {library_text(error, first_line=True)}"
         ) from None
+    partial.replace(path)
     return str(path)
 
 

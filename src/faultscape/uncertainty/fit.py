@@ -17,7 +17,7 @@ from faultscape.errors import MetricError, ModelError
 from faultscape.uncertainty.dropout import DropoutNetwork, plain_passes
 from faultscape.uncertainty.heads.gaussian_process import processes_of
 from faultscape.uncertainty.training.memory import in_memory
-from faultscape.uncertainty.training.validation import Images, validate
+from faultscape.uncertainty.training.validation import Images, Pairs, validate
 
 FACTORS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)  # of which the mean-field factor is chosen
 
@@ -80,11 +80,11 @@ def _at_size(counted: Tensor, image: Tensor) -> Tensor:
 
 @torch.no_grad()
 def tune_mean_field(
-    net: nn.Module, images: Images, device: str | torch.device, factors: Iterable[float] = FACTORS, most: int = 24
+    net: nn.Module, images: Images | Pairs, device: str | torch.device = "cpu", factors: Iterable[float] = FACTORS, most: int = 24
 ) -> dict[float, float]:
-    """Set the mean-field factor of a network's Gaussian processes to that of the least negative log-likelihood over some images, and return what each factor gave.
+    """Set the mean-field factor of a network's Gaussian processes to that of the least negative log-likelihood over validation images, and return what each factor gave.
 
-    Errors: ModelError for a network without a Gaussian process; MetricError, and the factor stays, where no pixel is labelled.
+    ``images`` are gone over once a factor: a list or a DataLoader of (images (N, 3, H, W), labels (N, H, W), below 0 where they do not count), or an `Images`, of which ``most`` are taken. Errors: ModelError for a network without a Gaussian process; MetricError, and the factor stays, where no pixel is labelled.
     """
     heads = processes_of(net)
     if not heads:

@@ -50,8 +50,8 @@ from faultscape.uncertainty.training.validation import Images, validate
 
 Thing = TypeVar("Thing")
 WATCHED = 200  # validation images on which training is watched; the trained network is judged on all
-_AFTER = ("mean_field",)  # options of heads that are set when training is done
-_RUNNING = ("study", "name", "machine", "export", "sweep")  # options that change no network, but for a GPU's own sums
+_AT_PREDICTION = ("mean_field",)  # options of heads that are set when training is done
+_NOT_IN_KEY = ("study", "name", "machine", "export", "sweep")  # options that change no network, but for a GPU's own sums
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def train_networks(options: TrainOptions) -> Trained | Swept:
         called = option.replace("_", "-")
         told = {"seed": value} if option == SEED else {"head_options": replace(options.head_options, **{option: value})}
         mine = replace(options, name=f"{options.name}-{called}-{word}", sweep=None, **told)
-        networks[word] = train_network(mine, instead_of=first if option in _AFTER else "")
+        networks[word] = train_network(mine, instead_of=first if option in _AT_PREDICTION else "")
         first = first or mine.name
     return Swept(options.study, option, networks)
 
@@ -280,10 +280,11 @@ def _copy(root: Path, name: str, wanted: Wanted, watch_on: Examples, device: str
 def _finish(folder: Path, wanted: Wanted, made: Made, provenance: JsonObject) -> None:
     """Write the network, with the mean-field factor that was tuned, and remove its checkpoints."""
     folder.mkdir(parents=True, exist_ok=True)
-    if wanted.file is not None and wanted.file.resolve() != (folder / descriptions.OWN_FILE).resolve():
-        shutil.copyfile(wanted.file, folder / descriptions.OWN_FILE)
     told = {**wanted.description.head_options, **({"mean_field": made.tuned} if made.tuned is not None else {})}
     described = replace(wanted.description, head_options=told)
+    (folder / descriptions.NETWORK).unlink(missing_ok=True)  # so that no kill leaves it beside other weights or other code
+    if wanted.file is not None and wanted.file.resolve() != (folder / descriptions.OWN_FILE).resolve():
+        shutil.copyfile(wanted.file, folder / descriptions.OWN_FILE)
     more = {"training": made.about, "plan": vars(wanted.plan), "tuned": made.tuned, "provenance": provenance}
     descriptions.save(folder, described, made.net, more)
     curves.write_rows(folder, made.rows)
@@ -302,7 +303,7 @@ def _held(folder: Path) -> dict[str, Any] | None:
 
 def _arguments(options: TrainOptions) -> JsonObject:
     """Return the options that were given, without those that change no network."""
-    held = given_options(options, but=(*_RUNNING, "data", "schedules", "head_options"))
+    held = given_options(options, but=(*_NOT_IN_KEY, "data", "schedules", "head_options"))
     if options.backbone is not None:
         held = {**held, "backbone": plug.absolute(options.backbone)}
     groups = [given_options(group) for group in (options.data, options.schedules, options.head_options)]

@@ -38,8 +38,13 @@ def mean_softmax(
     >>> mean_softmax(torch.tensor([[2.0, 1.0, 0.0]]), torch.zeros(1, 3, 1), torch.full((1, 3), 1.5), noise[:, :1], noise).exp().round(decimals=2)
     tensor([[0.5500, 0.3000, 0.1500]])
     """
-    drawn = location[:, None] + torch.einsum("nck,sk->nsc", factors, of_factors) + scale[:, None] * of_classes[None]
+    drawn = draws(location, factors, scale, of_factors, of_classes)
     return torch.softmax(drawn / temperature, dim=-1).mean(1).clamp_min(floor).log()
+
+
+def draws(location: Tensor, factors: Tensor, scale: Tensor, of_factors: Tensor, of_classes: Tensor) -> Tensor:
+    """Return draws of logits (n, S, C)."""
+    return location[:, None] + torch.einsum("nck,sk->nsc", factors, of_factors) + scale[:, None] * of_classes[None]
 
 
 class HeteroscedasticHead(Head):
@@ -102,8 +107,7 @@ class HeteroscedasticHead(Head):
         location, factors, scale = self.noise(flat)
         made = self._mean(location, factors, scale)
         if count := self.channels.members:
-            low, wide = self.of_factors[:count], self.of_classes[:count]
-            members = location[:, None] + torch.einsum("nck,sk->nsc", factors, low) + scale[:, None] * wide[None]
+            members = draws(location, factors, scale, self.of_factors[:count], self.of_classes[:count])
             made = torch.cat([made, (members / self.temperature).flatten(1)], dim=1)
         return made.reshape(*features.shape[:-1], -1)
 
@@ -114,7 +118,7 @@ class HeteroscedasticHead(Head):
         at_once = _AT_ONCE if location.device.type == "cpu" else _AT_ONCE_ON_GPU
         step = max(1, at_once // (len(self.of_factors) * self.classes))
         blocks = zip(location.split(step), factors.split(step), scale.split(step), strict=True)
-        told = (*self._draws(), self.temperature)
+        told = (*self._noise(), self.temperature)
         if self.training and torch.is_grad_enabled():
             return torch.cat([checkpoint(mean_softmax, *block, *told, use_reentrant=False) for block in blocks])
         made = torch.empty_like(location)  # small results between large blocks would keep memory from being used again
@@ -122,7 +126,7 @@ class HeteroscedasticHead(Head):
             made[place : place + step] = mean_softmax(*block, *told)
         return made
 
-    def _draws(self) -> tuple[Tensor, Tensor]:
+    def _noise(self) -> tuple[Tensor, Tensor]:
         """Return the noise of the factors (S, K) and of the classes (S, C)."""
         if self.training:
             return torch.randn_like(self.of_factors), torch.randn_like(self.of_classes)
@@ -131,6 +135,6 @@ class HeteroscedasticHead(Head):
     def _mean_of_draws(self, location: Tensor, factors: Tensor, scale: Tensor) -> Tensor:
         total = torch.zeros_like(location)
         for of_factors, of_classes in zip(self.of_factors.split(_DRAWS), self.of_classes.split(_DRAWS), strict=True):
-            drawn = location[:, None] + torch.einsum("nck,sk->nsc", factors, of_factors) + scale[:, None] * of_classes[None]
+            drawn = draws(location, factors, scale, of_factors, of_classes)
             total = total + torch.softmax(drawn / self.temperature, dim=-1).sum(1)
         return (total / len(self.of_factors)).clamp_min(FLOOR).log()

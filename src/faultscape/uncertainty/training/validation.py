@@ -6,7 +6,7 @@ a network that sees windows is shown each image in windows side by side, so that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,8 @@ from faultscape.uncertainty.training.crops import pixels, resized
 from faultscape.uncertainty.training.labels import IGNORED
 from faultscape.uncertainty.training.memory import in_memory
 from faultscape.uncertainty.training.plan import Size
+
+Pairs = Iterable[Sequence[Tensor]]  # of images (N, 3, H, W) and labels (N, H, W), such as a DataLoader gives
 
 
 @dataclass(frozen=True)
@@ -83,16 +85,16 @@ def probabilities(said: Doubt, size: Size) -> Tensor:
 
 @torch.no_grad()
 def validate(
-    net: nn.Module, images: Images, device: str | torch.device, most: int | None = None, classes: int | None = None
+    net: nn.Module, images: Images | Pairs, device: str | torch.device, most: int | None = None, classes: int | None = None
 ) -> dict[str, float]:
-    """Return the mean IoU (``miou``) and the negative log-likelihood a pixel (``nll``) of a network over images, or over at most so many of them, evenly spread; NaN where no pixel is labelled.
+    """Return the mean IoU (``miou``) and the negative log-likelihood a pixel (``nll``) of a network over images (of an `Images` over at most so many, evenly spread); NaN where no pixel is labelled.
 
     ``classes`` are the first channels, of which the mean is taken: a channel of void pixels is none of them.
     """
     was = net.training
     net.eval()
     surprise, seen, counts = 0.0, 0, np.zeros((0, 0), np.int64)
-    for image, labels in images.tensors(device, some_of(images.count, images.count if most is None else most)):
+    for image, labels in _shown(images, device, most):
         with in_memory(image):
             shares = probabilities(net(image), (labels.shape[1], labels.shape[0]))[0].float().cpu().numpy()
         counts = counts if counts.size else np.zeros((len(shares), len(shares)), np.int64)
@@ -109,6 +111,15 @@ def validate(
         "miou": float((shared[there] / union[there]).mean()) if there.any() else float("nan"),
         "nll": surprise / seen if seen else float("nan"),
     }
+
+
+def _shown(images: Images | Pairs, device: str | torch.device, most: int | None) -> Iterator[tuple[Tensor, np.ndarray]]:
+    """Yield (image (1, 3, h, w), labels (H, W)) of images, of an `Images` of at most so many."""
+    if isinstance(images, Images):
+        yield from images.tensors(device, some_of(images.count, images.count if most is None else most))
+        return
+    for batch, labels in images:
+        yield from zip(batch.to(device).split(1), labels.cpu().numpy(), strict=True)
 
 
 def _at_size(logits: Tensor, size: Size) -> Tensor:
