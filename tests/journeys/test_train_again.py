@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ def test_what_a_network_follows_from_is_its_key(trained: Trained) -> None:
     study, own = trained.study, trained.own
     assert fs.train(study, "one", backbone=own, schedules=ONE).new
     assert not fs.train(study, "one", backbone=own, schedules=ONE).new
+    assert not fs.train(study, "one", backbone=own, schedules=replace(ONE, validate_every=1)).new
     assert fs.train(study, "one", backbone=own, schedules=ONE, loss="entropy").new
     assert fs.train(study, "two", init="one", backbone=own, schedules=ONE).new
     assert not fs.train(study, "two", init="one", backbone=own, schedules=ONE).new

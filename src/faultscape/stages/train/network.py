@@ -98,7 +98,9 @@ def _member_blocks(options: TrainOptions, preset: TrainingPreset | None, descrip
     inner = start.net if isinstance(start, DoubtNetwork) else start
     able = options.head == "batch-ensemble" and (isinstance(inner, Segmenter) or description.backbone.startswith("segmenter-"))
     said = options.head_options.member_blocks
-    if said and (said < 0 or not able):
+    if said is not None and said < 0:
+        raise OptionError(f"--member-blocks is 0 or more; got {said}")
+    if said and not able:
         raise OptionError(
             f"--member-blocks {said} needs head batch-ensemble on a Segmenter; got head {options.head} on {description.backbone}"
         )

@@ -11,10 +11,10 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from faultscape import plug
 from faultscape.errors import MetricError, OptionError
@@ -48,7 +48,6 @@ from faultscape.uncertainty.training.labels import OUTSIDE
 from faultscape.uncertainty.training.loop import Machine, Task, checkpoint_activations, train
 from faultscape.uncertainty.training.validation import Images, validate
 
-Thing = TypeVar("Thing")
 WATCHED = 200  # validation images on which training is watched; the trained network is judged on all
 _AT_PREDICTION = ("mean_field",)  # options of heads that are set when training is done
 _NOT_IN_KEY = ("study", "name", "machine", "export", "sweep")  # options that change no network, but for a GPU's own sums
@@ -147,7 +146,8 @@ def _key(root: Path, options: TrainOptions, wanted: Wanted, train_on: Examples, 
     start = (_held(root / MODELS / options.init) or {}).get("provenance", {}).get("key", "") if options.init else ""
     watched = watch_on.key() if len(watch_on) else ""
     about = (options.loss, options.machine.precision)
-    return key_of(METHOD_NUMBER, described, vars(wanted.plan), about, train_on.key(), watched, start, wanted.origin)
+    plan = {name: value for name, value in vars(wanted.plan).items() if name != "validate_every"}  # which changes no network
+    return key_of(METHOD_NUMBER, described, plan, about, train_on.key(), watched, start, wanted.origin)
 
 
 def _provenance(
@@ -203,13 +203,14 @@ def _train(
         print(f"{options.name}: fitting the covariance of the Gaussian process to {len(train_on)} images")
         least = OUTSIDE if about.void_class else 0  # what is learnt, void pixels where they are a class
         with progress("covariance", len(train_on)) as tick:
-            fit_covariance(net, _ticked(((image, labels[None] >= least) for image, labels in shown.tensors(device)), tick))
+            shown = replace(shown, read=_ticking(shown.read, tick))
+            fit_covariance(net, ((image, labels[None] >= least) for image, labels in shown.tensors(device)))
     tuned = None
     if processes_of(net) and "mean_field" not in about.head_options and len(watch_on):
         try:
             with progress("mean field", len(FACTORS)) as tick:
-                found = tune_mean_field(net, watched, device, _ticked(FACTORS, tick))
-            tuned = min(found, key=lambda factor: (found[factor], factor))
+                tune_mean_field(net, watched, device, map(_ticking(float, tick), FACTORS))
+            tuned = processes_of(net)[0].mean_field
         except MetricError as error:
             print(f"note: {error}; the mean-field factor stays 1")
     elif processes_of(net) and "mean_field" not in about.head_options:
@@ -219,11 +220,14 @@ def _train(
     return Made(net, {"steps": rows[-1].step, "loss": rows[-1].loss, "found": scores}, rows, tuned)
 
 
-def _ticked(things: Iterable[Thing], tick: Tick) -> Iterator[Thing]:
-    """Yield things, and tick when the next is asked for."""
-    for thing in things:
-        yield thing
+def _ticking(work: Callable[[Any], Any], tick: Tick) -> Callable[[Any], Any]:
+    """Return what does the same work, and ticks at every call."""
+
+    def ticking(given: Any) -> Any:
         tick(1)
+        return work(given)
+
+    return ticking
 
 
 def _steps(folder: Path, steps: Iterator[Any], total: int, key: str, watched: bool) -> list[curves.Row]:
