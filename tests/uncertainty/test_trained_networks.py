@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -162,3 +163,6 @@ def test_what_a_description_says_of_its_input_and_of_dropout_reaches_the_network
     net = d.build(about, tmp_path)
     assert (net.multiple, net.size, list(net.mean), list(net.std)) == (4, "24x16", [0.1, 0.2, 0.3], [0.4, 0.5, 0.6])
     assert [module.p for module in net.modules() if type(module).__name__ == "Dropout"] == [0.7]
+    silent = d.build(replace(about, dropout=0.0), tmp_path)  # what was trained without dropout can be trained on with it
+    again = d.build(replace(about, dropout=0.2), tmp_path, silent)
+    assert [module.p for module in again.modules() if type(module).__name__ == "Dropout"] == [0.2]
