@@ -243,6 +243,19 @@ def test_weights_of_classes_are_by_median_frequency(trained: Trained) -> None:
     with_void = pixels / void  # all of these images have every class
     assert class_weights(examples, 3, void=True) == pytest.approx(np.median(with_void) / with_void, rel=1e-4)
     assert class_weights(examples, 5)[3:] == (0.0, 0.0)  # that no image has
+    assert class_weights(FewLabels(), 2) == pytest.approx(
+        (0.5625 / 0.875, 0.5625 / 0.25)
+    )  # a share is of the images that have a class
+
+
+class FewLabels:
+    """Labels of two images, of which one has no pixel of the second class."""
+
+    def __len__(self) -> int:
+        return 2
+
+    def labels(self, number: int) -> np.ndarray:
+        return np.array([[0, 0, 0, 1], [0, 0, 0, 0]])[number]
 
 
 def test_a_size_counts_under_a_preset_with_windows(trained: Trained) -> None:
