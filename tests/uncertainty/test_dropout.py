@@ -65,8 +65,11 @@ def test_every_member_is_the_network_run_with_that_members_masks(torch) -> None:
 def test_what_lies_below_the_lowest_dropout_layer_runs_once_and_the_rest_once_a_member(torch) -> None:
     net = convolutions(torch)
     stem, head = Calls(net.stem), Calls(net.head)
-    fs.uncertainty.add_dropout(net, ["middle"], samples=5).eval()(torch.randn(1, 3, 6, 6))
+    made = fs.uncertainty.add_dropout(net, ["middle"], samples=5).eval()
+    made(torch.randn(1, 3, 6, 6))
     assert (stem.number, head.number) == (1, 5)
+    made(torch.randn(1, 3, 6, 6))
+    assert (stem.number, head.number) == (2, 10)  # what counts them is still in its place
 
 
 def test_nothing_of_a_network_stays_changed_after_a_run(torch) -> None:

@@ -149,6 +149,24 @@ def test_with_too_little_memory_a_batch_goes_through_in_parts_to_the_same_gradie
     assert said[0] == "note: out of memory with 4 images at once; continuing with 2 at a time (a step still averages 4)"
 
 
+def test_a_covariance_with_a_momentum_follows_a_batch_once_however_memory_parts_it(torch) -> None:
+    from faultscape.uncertainty.training.loop import Machine, _accelerator, _optimiser
+    from faultscape.uncertainty.training.memory import Shares
+
+    images, labels = torch.randn(4, 3, 8, 8), torch.randint(0, CLASSES, (4, 8, 8))
+    labels[0] = IGNORED
+    precisions = []
+    for most in (4, 1):
+        net = network(torch, "gp", features=16, momentum=0.9).train()
+        net.net[1], net.net[2] = torch.nn.Identity(), torch.nn.Identity()  # which would see parts by themselves
+        net.forward = partial(_short, net.forward, most)
+        told = (net, _optimiser(net, PLAN), _accelerator(Machine()), images, labels, None, "ce", 1.0)
+        Shares(4, [net.head]).gradients(*told, lambda _: None)
+        precisions.append(net.head.precision.clone())
+    torch.testing.assert_close(*precisions)
+    assert not torch.equal(precisions[0][0], torch.eye(16, dtype=torch.float64))
+
+
 def test_nothing_of_a_batch_that_did_not_fit_is_held_while_its_parts_go_through(torch, tmp_path: Path) -> None:
     import weakref
 
