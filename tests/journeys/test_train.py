@@ -12,7 +12,7 @@ import pytest
 import faultscape as fs
 from faultscape.errors import ModelError, OptionError
 from faultscape.study.tables import label_maps
-from made_training import FEW, FEW_WORDS, NAMES, ONE, VOID, Trained, doubt_of, image_of
+from made_training import FEW, FEW_WORDS, NAMES, NETWORK, ONE, VOID, Trained, doubt_of, image_of
 from refusals import refused, told
 
 
@@ -212,6 +212,18 @@ def test_a_network_that_starts_from_another_sees_images_as_it_did(trained: Train
     for key in ("size", "window", "stride", "mean", "std"):
         assert second["network"][key] == first["network"][key]
     assert second["plan"]["size"] == [16, 24]
+    (trained.folder / "net.py").write_text(
+        NETWORK.replace("    return Net()\n", "")
+        + "    made = Net()\n    made.mean, made.std = (0.4, 0.5, 0.6), (0.2, 0.2, 0.2)\n    return made\n"
+    )
+    fs.train(study, "third", backbone=own, schedules=ONE)
+    fs.train(study, "fourth", backbone=own, init="third", preset="s3-paper", schedules=small)  # its pixels stay what it learnt
+    fs.train(study, "fifth", backbone=own, preset="s3-paper", schedules=small)
+    means = [
+        json.loads(Path(study, "models", name, "network.json").read_text())["network"]["mean"]
+        for name in ("third", "fourth", "fifth")
+    ]
+    assert means == [[0.4, 0.5, 0.6], [0.4, 0.5, 0.6], [0, 0, 0]]
 
 
 def test_a_network_learns_from_several_sets(trained: Trained) -> None:

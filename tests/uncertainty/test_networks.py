@@ -93,6 +93,8 @@ def test_deeplab_sees_at_a_sixteenth_and_pools_over_the_whole_image(torch) -> No
     image = torch.rand(1, 3, 96, 128)
     low, high = net.encoder(image).feature_maps
     assert (low.shape[2:], high.shape[2:]) == ((24, 32), (6, 8))
+    wide = [m for m in net.encoder.encoder.stages[-1].modules() if isinstance(m, torch.nn.Conv2d) and m.kernel_size == (3, 3)]
+    assert {(m.stride, m.dilation, m.padding) for m in wide} == {((1, 1), (2, 2), (2, 2))}
     changed = high.clone()
     changed[..., 0, 0] += 5
     far = (net.pooling(changed) - net.pooling(high))[0, :, -1, -1]
@@ -130,6 +132,17 @@ def test_members_in_encoder_blocks_are_one_member_without_spread_and_three_netwo
     torch.testing.assert_close(said.members[1:], alone.members, rtol=1e-4, atol=1e-5)
     with refused(OptionError, "fast weights requested for the last 4 blocks, but the encoder has only 3"):
         Segmenter(small_vit(), 5).use_members(4, 3, "normal", 0.5, 0)
+
+
+def test_all_that_a_block_is_told_of_each_image_is_repeated_for_each_member(torch) -> None:
+    from faultscape.uncertainty.networks.segmenter import _repeated
+
+    tokens, mask, shared = torch.randn(2, 5, 4), torch.randn(2, 1, 5, 5), torch.randn(1, 5)
+    inputs, named = _repeated(3)(None, (tokens, mask), {"mask": mask, "shared": shared, "flag": True})
+    for repeated, given in ((inputs[0], tokens), (inputs[1], mask), (named["mask"], mask)):
+        assert torch.equal(repeated, torch.cat([given] * 3))
+    assert torch.equal(named["shared"], shared)
+    assert named["flag"] is True
 
 
 def test_a_description_with_members_in_its_blocks_is_built_again(torch, tmp_path: Path) -> None:
