@@ -171,14 +171,43 @@ def table(folder: Path) -> None:
             shown = [spread([cell["found"].get(condition, {}).get(key) for cell in mine]) for _, condition, key in columns]
             minutes = spread([cell["seconds"] / 60 for cell in mine], 0)
             print(f"| {head} | {len(mine)} | {' | '.join(shown)} | {minutes} |")
-    print("\n| blended | scorer | " + " | ".join(BACKBONES) + " |\n|---|---|" + "---|" * len(BACKBONES))
+    print(
+        f"\n| less the linear network of the same seed | head | seeds | {' | '.join(title for title, *_ in columns)} |\n|{'---|' * (len(columns) + 3)}"
+    )
+    plain = {(cell["backbone"], cell["seed"]): cell["found"] for cell in cells if cell["head"] == "linear"}
+    for backbone in BACKBONES:
+        for head in HEADS[1:]:
+            mine = [
+                cell
+                for cell in cells
+                if (cell["backbone"], cell["head"]) == (backbone, head) and (backbone, cell["seed"]) in plain
+            ]
+            pairs = [(cell["found"], plain[backbone, cell["seed"]]) for cell in mine]
+            shown = [
+                spread([found[condition][key] - linear[condition][key] for found, linear in pairs], sign="+")
+                for _, condition, key in columns
+            ]
+            print(f"| {backbone} | {head} | {len(pairs)} | {' | '.join(shown)} |")
+    places = [
+        (backbone, title, condition)
+        for backbone in BACKBONES
+        for title, condition in (("blended", BLENDED), ("held out", "traffic"))
+    ]
+    print(
+        "\n| head | scorer | "
+        + " | ".join(f"{backbone}, {title}" for backbone, title, _ in places)
+        + " |\n|---|---|"
+        + "---|" * len(places)
+    )
     for head in HEADS:
         for scorer in ("msp", *SCORERS.get(head, MEMBERS)):
-            of = [[c["found"].get(BLENDED, {}) for c in cells if (c["backbone"], c["head"]) == (b, head)] for b in BACKBONES]
-            shown = [
-                f"{spread([f.get(f'auroc {scorer}') for f in mine])} / {spread([f.get(f'average_precision {scorer}') for f in mine])}"
-                for mine in of
-            ]
+            shown = []
+            for backbone, _, condition in places:
+                found = [
+                    cell["found"].get(condition, {}) for cell in cells if (cell["backbone"], cell["head"]) == (backbone, head)
+                ]
+                numbers = [spread([one.get(f"{metric} {scorer}") for one in found]) for metric in ("auroc", "average_precision")]
+                shown.append(" / ".join(numbers))
             print(f"| {head} | {scorer} | {' | '.join(shown)} |")
 
 
@@ -298,13 +327,13 @@ def one_step(head: str) -> None:
     print(f"| {head} | {time.perf_counter() - start:.0f} | {peak:.1f} |")
 
 
-def spread(values: Sequence[float | None], digits: int = 3) -> str:
-    """Return a mean with its standard deviation over seeds; a dash where nothing is there."""
+def spread(values: Sequence[float | None], digits: int = 3, sign: str = "") -> str:
+    """Return a mean with its standard deviation over seeds; 'missing' where nothing is there."""
     held = np.array([value for value in values if value is not None], float)
     if not len(held):
         return "missing"
     more = f" ± {held.std(ddof=1):.{digits}f}" if len(held) > 1 else ""
-    return f"{held.mean():.{digits}f}{more}"
+    return f"{held.mean():{sign}.{digits}f}{more}"
 
 
 def words(text: str) -> list[str]:
