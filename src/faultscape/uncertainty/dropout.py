@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from faultscape.errors import ModelError, OptionError, closest
 from faultscape.uncertainty.heads.channels import Doubt
-from faultscape.uncertainty.replace import DoubtNetwork, output_tensor
+from faultscape.uncertainty.replace import DoubtNetwork, GivesDoubt, output_tensor
 
 SAMPLES, RATE = 8, 0.1
 _ONE_AT_A_TIME = threading.Lock()  # a pass says to modules which member they are, and what they give again
@@ -71,7 +71,7 @@ class WithDropout(nn.Module):
         return self.dropout(given)
 
 
-class DropoutNetwork(nn.Module):
+class DropoutNetwork(GivesDoubt):
     """A network with dropout at some of its layers, which in use says what its T members say."""
 
     def __init__(self, net: nn.Module, dropouts: Sequence[SeededDropout], samples: int) -> None:

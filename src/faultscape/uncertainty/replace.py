@@ -42,7 +42,11 @@ class HeadOfLinear(nn.Module):
         return self.head(features)
 
 
-class DoubtNetwork(nn.Module):
+class GivesDoubt(nn.Module):
+    """A network that returns `Doubt`."""
+
+
+class DoubtNetwork(GivesDoubt):
     """A network whose last layer is a head of this room; called as the network was, it returns `Doubt`. ``layer`` is where its head stands."""
 
     def __init__(self, net: nn.Module, layer: str) -> None:
@@ -82,7 +86,7 @@ def replace_head(
         raise OptionError(f"classes must be a whole number, 1 or more; got {classes!r}")
     if isinstance(net, DoubtNetwork):
         net, layer = net.net, layer or net.layer
-    if isinstance(net, _dropout_network()):
+    if isinstance(net, GivesDoubt):
         raise ModelError("the network has MC dropout already; replace its head first, then call add_dropout on the result")
     name, old = last_layer(net, layer)
     if isinstance(old, HeadOfConvolution | HeadOfLinear):
@@ -145,12 +149,6 @@ def output_tensor(given: Any) -> Tensor:
     if not isinstance(given, Tensor):
         raise ModelError(f"the network returned {type(given).__name__}; expected a tensor, or an output with `logits` or `out`")
     return given
-
-
-def _dropout_network() -> type[nn.Module]:
-    from faultscape.uncertainty.dropout import DropoutNetwork  # which stands on this module
-
-    return DropoutNetwork
 
 
 def _replaceable(module: nn.Module) -> bool:

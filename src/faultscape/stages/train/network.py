@@ -13,6 +13,7 @@ from typing import Any
 
 from faultscape import plug
 from faultscape.errors import ModelError, OptionError, closest
+from faultscape.nouns import JsonObject
 from faultscape.plug import is_own
 from faultscape.prediction.sources import hub
 from faultscape.prediction.stamps import digest_of_place
@@ -183,7 +184,7 @@ def _backbone(
         start = transformers_networks.of_folder(folder, channels)
         config, multiple = transformers_networks.config_of(start)
         if not isinstance(start, Segmenter | DeepLab):
-            config |= {"num_labels": channels, "id2label": dict(enumerate(names)), "label2id": {}}
+            config = {**config, "num_labels": channels, "id2label": dict(enumerate(names)), "label2id": {}}
         mean, std = _input_of(folder)
         called = options.backbone if options.backbone.startswith("hf:") else Path(options.backbone).name
         about = Description(
@@ -288,7 +289,7 @@ def _input_of(folder: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
         return IMAGENET
 
 
-def _plain(config: dict[str, Any]) -> dict[str, Any]:
+def _plain(config: JsonObject) -> JsonObject:
     """Return a configuration as JSON holds it, without what says where it came from."""
     held = json.loads(json.dumps(config, default=str))
     return {

@@ -15,6 +15,7 @@ from torch import nn
 
 from faultscape.errors import ModelError, library_text
 from faultscape.library_warnings import without_warnings
+from faultscape.nouns import JsonObject
 from faultscape.uncertainty.networks import deeplab
 from faultscape.uncertainty.networks.segmenter import Segmenter
 
@@ -65,7 +66,7 @@ def of_folder(folder: str, classes: int) -> nn.Module:
     return _with_decoder(config.model_type, made, classes)
 
 
-def config_of(net: Any) -> tuple[dict[str, Any], int]:
+def config_of(net: Any) -> tuple[JsonObject, int]:
     """Return the configuration of a network of the library, or of its encoder, and what both sides of its input are raised to multiples of."""
     if isinstance(net, Segmenter):
         return net.vit.config.to_dict(), net.patch
