@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import faultscape as fs
+from faultscape.errors import ModelError, StudyError
 from faultscape.study.tables import label_maps
 from made_training import FEW, NAMES, VOID, Trained, doubt_of, image_of
-from refusals import refused_text, told
+from refusals import refused, refused_text, told
 
 
 def test_fit_brings_a_temperature_that_lowers_the_likelihood_and_changes_no_label(
@@ -65,6 +67,41 @@ def test_fit_on_training_images_and_an_unknown_method_are_said(trained: Trained,
         in capsys.readouterr().out
     )
     assert "METHOD 'temprature' is not known; use temperature" in refused_text("fit", study, "temprature", "--model", "net")
+
+
+def test_what_a_temperature_cannot_be_fitted_to_is_said(trained: Trained) -> None:
+    study, source = trained.study, trained.source
+    with refused(ModelError, f"plain is trained, but not predicted yet; run `faultscape predict {study} plain={source}` first"):
+        fs.fit(study, "temperature", model="plain")
+    with refused(ModelError, "the study has no model 'unet'; it has none"):
+        fs.fit(study, "temperature", model="unet")
+    fs.predict(study, {"one": source, "two": source}, engine="local")
+    fs.predict(study, {"both": "ensemble:one,two"}, engine="local")
+    with refused(ModelError, r"both \(ensemble.*\) has no logits of its own; fit its members instead: one, two"):
+        fs.fit(study, "temperature", model="both")
+    (trained.folder / "bare").mkdir()
+    Image.fromarray(image_of(77)[0]).save(trained.folder / "bare" / "new.png")
+    fs.collect(study, str(trained.folder / "bare"), set_="bare")
+    with refused(StudyError, "nothing to fit to: no image of bare has labels"):
+        fs.fit(study, "temperature", model="one", validation="bare")
+
+
+def test_the_card_says_which_models_have_a_temperature_and_whether_it_was_fitted_to_what_is_judged(
+    trained: Trained, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, source = trained.study, trained.source
+    fs.predict(study, {"raw": source, "fair": source, "peeked": source}, engine="local")
+    fair = fs.fit(study, "temperature", model="fair").values[""]
+    assert "role test" not in capsys.readouterr().out
+    peeked = fs.fit(study, "temperature", model="peeked", validation="main").values[""]
+    assert "note: 4 of 4 images have role test; judge the calibration of the model on other images" in capsys.readouterr().out
+    fs.predict(study, {"raw": source, "fair": source, "peeked": source}, scorer=["msp"], measure=True, engine="local")
+    notes = [note for note in fs.reliability(study, worst=0, resamples=0).document["notes"] if "temperature" in note]
+    also = ", fitted to 4 of the 4 images that it is judged on, on which its calibration is too good"
+    assert notes == [
+        f"fair: its logits are divided by a temperature of {fair:.3g}",
+        f"peeked: its logits are divided by a temperature of {peeked:.3g}{also}",
+    ]
 
 
 def test_fit_takes_fewer_pixels_than_memory_holds_and_says_so(

@@ -25,7 +25,7 @@ def test_what_cannot_be_trained_is_said_in_one_line(trained: Trained, tmp_path: 
         ModelError, r"--init plan: the study has no trained network with this name; it has plain\. Did you mean 'plain'\?"
     ):
         fs.train(study, "net", init="plan")
-    with refused(OptionError, "head linear has no option 'features'; it has none"):
+    with refused(OptionError, "head linear has no option 'features'; it has no options"):
         fs.train(study, "net", backbone=own, head_options=fs.HeadOptions(features=3))
     with refused(OptionError, r"--set 'trian': the study has no such set; it has main, train, val\. Did you mean 'train'\?"):
         fs.train(study, "net", backbone=own, data=fs.TrainingData(set_=["trian"]))
@@ -55,8 +55,10 @@ def test_what_cannot_be_trained_is_said_in_one_line(trained: Trained, tmp_path: 
         fs.train(study, "net", backbone=f"{tmp_path / 'none.py'}:net")
     with refused(ModelError, "backbone nowhere.py:net: there is no file nowhere.py"):
         fs.train(study, "net", backbone="nowhere.py:net")
-    with refused(ModelError, "the study has no model 'plain'; it has none"):
-        fs.fit(study, "temperature", model="plain")
+    with refused(OptionError, "--from-scratch is for presets that start heads from a trained network"):
+        fs.train(study, "net", backbone=own, from_scratch=True)
+    with refused(OptionError, "--precision fp16 needs a GPU; use bf16 or no on a CPU"):
+        fs.train(study, "net", backbone=own, machine=fs.TrainingMachine(device="cpu", precision="fp16"))
 
 
 def test_a_whole_network_of_other_code_under_the_same_key_is_trained_anew(trained: Trained) -> None:
@@ -86,10 +88,13 @@ def test_what_does_not_fit_the_network_is_said(trained: Trained) -> None:
     vit = {"backbone": "segmenter-T/16", "schedules": ONE}
     with refused(OptionError, "--crop 24x16: both sides must be multiples of 16 for segmenter-T/16"):
         fs.train(study, "net", **vit)
-    with refused(OptionError, "--member-blocks 2 needs head batch-ensemble on a Segmenter; got head linear on segmenter-T/16"):
+    with refused(
+        OptionError, "--member-blocks needs a Segmenter and --head batch-ensemble; got segmenter-T/16 and linear: leave it out"
+    ):
         fs.train(study, "net", head_options=fs.HeadOptions(member_blocks=2), **vit)
     with refused(
-        OptionError, "--member-blocks 2 needs head batch-ensemble on a Segmenter; got head batch-ensemble on net.py:net"
+        OptionError,
+        "--member-blocks needs a Segmenter and --head batch-ensemble; got net.py:net and batch-ensemble: leave it out",
     ):
         told = fs.HeadOptions(member_blocks=2)
         fs.train(study, "net", backbone=own, head="batch-ensemble", head_options=told, schedules=ONE)

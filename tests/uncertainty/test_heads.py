@@ -325,6 +325,10 @@ def test_the_covariance_is_summed_of_a_loader_and_stays_where_that_fails(torch, 
     data = torch.utils.data.TensorDataset(images, counted)
     fs.uncertainty.fit_covariance(made, torch.utils.data.DataLoader(data, batch_size=2))
     torch.testing.assert_close(made.head.precision, once)
+    with pytest.raises(
+        ModelError, match=r"counted is true where a pixel has a label that counts; got torch\.int64: give labels >= 0"
+    ):
+        fs.uncertainty.fit_covariance(made, [(images, torch.zeros(4, 6, 8, dtype=torch.long))])
     with pytest.raises(ModelError, match="no batches given"):
         fs.uncertainty.fit_covariance(made, [])
     with pytest.raises(RuntimeError):

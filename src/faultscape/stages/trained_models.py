@@ -1,21 +1,17 @@
-"""What is known of a model of the study that `train` made: how it was trained, on which images, and the curves of that, for pages and flags.
+"""What is known of a model of the study that `train` made: how it was trained, and the curves of that, for pages and flags.
 
 Conventions: losses are means over at most so many equal stretches of steps. A folder that is gone or damaged says nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, cast
 
 from faultscape.errors import FaultscapeError
 from faultscape.prediction.sources.network_folder import folder_of
 from faultscape.reporting.reliability.document import RETRAINED, TRAINED_WITH_OOD, CardTraining
-from faultscape.stages.labelled_images import of_sets_or_role
 from faultscape.study.json_text import read_object
 from faultscape.study.settings import ModelSettings
-from faultscape.study.tables.corpus import Image
 from faultscape.uncertainty.training.curves import Row, read_rows
 
 POINTS = 120
@@ -46,28 +42,6 @@ def flags_of(training: CardTraining | None) -> list[str]:
         return []
     own = training["head"] != "linear" or training["loss"] != "ce"
     return [*([RETRAINED] if own else []), *([TRAINED_WITH_OOD] if training["loss"] != "ce" else [])]
-
-
-def images_of_training(root: Path, about: ModelSettings, images: Mapping[str, Image]) -> set[str]:
-    """Return the ids of a study's images that a model of it was trained or validated on, and those of the networks it started from; of made images their parents' ids.
-
-    Nothing is known of a model that `train` did not make in this study.
-    """
-    found, seen = set[str](), set[Path]()
-    folder = folder_of(about.source) if about.kind == "trained" else None
-    while folder and folder.resolve().parent == (root / "models").resolve() and folder.resolve() not in seen:
-        seen.add(folder.resolve())
-        try:
-            arguments = cast("dict[str, Any]", read_object((folder / "network.json").read_bytes())["provenance"])["arguments"]
-            for sets, role in (
-                (arguments.get("set_"), "train"),
-                ([arguments["validation"]] if arguments.get("validation") else None, "validation"),
-            ):
-                found |= {image.parent or image.id for image in of_sets_or_role(images, sets, role)}
-            folder = root / "models" / str(arguments["init"]) if arguments.get("init") else None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, FaultscapeError):
-            break
-    return found
 
 
 def losses_of(rows: list[Row]) -> list[list[float]]:

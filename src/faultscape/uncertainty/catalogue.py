@@ -44,7 +44,7 @@ class HeadKind:
     def check(self, told: Mapping[str, Value]) -> None:
         """OptionError for an option that this head does not have, or a value that it cannot have."""
         if unknown := next((key for key in told if key not in self.options), None):
-            known = ", ".join(self.options) or "none"
+            known = ", ".join(self.options) or "no options"
             raise OptionError(f"head {self.name} has no option {unknown!r}; it has {known}.{closest(unknown, [*self.options])}")
         for key, value in told.items():
             fits, words = _FITTING.get(key, (lambda _: True, ""))

@@ -26,7 +26,7 @@ FACTORS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10
 def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
     """Forget what the covariance was, and sum it over batches of inputs (tensors, or dicts of a network's named inputs), each seen once.
 
-    A batch may be a pair (inputs, counted), as a DataLoader gives it: counted (N, H, W) is true where a pixel has a label that the network learnt. Leave out pixels of unknown objects, or the network takes them for known.
+    A batch may be a pair (inputs, counted), as a DataLoader gives it: counted (N, H, W), boolean, is true where a pixel has a label that the network learnt (not the labels themselves). Leave out pixels of unknown objects, or the network takes them for known.
     Where it fails the covariance stays what it was. Errors: ModelError for a network without a Gaussian process, or without a batch.
 
     >>> from faultscape.uncertainty.heads.gaussian_process import GaussianProcessHead
@@ -56,6 +56,10 @@ def fit_covariance(net: nn.Module, batches: Iterable[Any]) -> None:
                     (given[0], given[1] if len(given) > 1 else None) if isinstance(given, tuple | list) else (given, None)
                 )
                 image = next(iter(batch.values())) if isinstance(batch, dict) else batch
+                if counted is not None and torch.as_tensor(counted).dtype != torch.bool:
+                    raise ModelError(
+                        f"counted is true where a pixel has a label that counts; got {torch.as_tensor(counted).dtype}: give labels >= 0"
+                    )
                 seen += 1
                 for head in heads:
                     head.counted = None if counted is None else _at_size(torch.as_tensor(counted).float(), image)

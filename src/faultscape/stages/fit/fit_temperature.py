@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -19,6 +20,7 @@ from faultscape.errors import ImageError, ModelError, OptionError, StudyError, c
 from faultscape.maps import winners
 from faultscape.prediction import catalogue, devices, networks
 from faultscape.prediction.inference import Inference
+from faultscape.prediction.sources import ensembles
 from faultscape.prediction.sources.network import Answer
 from faultscape.prediction.stamps import about_of
 from faultscape.progress import progress
@@ -30,6 +32,7 @@ from faultscape.study.lock import writing
 from faultscape.study.settings import ModelOptions, ModelSettings, Settings, add_models, read_settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.logs import log
+from faultscape.uncertainty import description as descriptions
 from faultscape.uncertainty.temperature import LEAST, MOST, Temperature, fit_temperature, shares_of
 
 _BINS = 15
@@ -43,14 +46,19 @@ def fit_model(options: FitOptions) -> Fitted:
         settings = read_settings(root)
         if settings.classifies:
             raise OptionError("fit is for segmentation studies; this is a study of classifiers")
-        model = _model(settings, options.model)
+        model = _model(root, settings, options.model)
         rows = find_labelled(
             root, settings, options.truth, [options.validation] if options.validation else None, "validation", "validation"
         )
         if not len(rows):
-            raise StudyError(
-                "nothing to fit to: no image of role validation has labels; collect some with --role validation, or name a labelled set with --validation"
+            where = (
+                f"no image of {options.validation} has labels" if options.validation else "no image of role validation has labels"
             )
+            raise StudyError(
+                f"nothing to fit to: {where}; collect some with --role validation, or name a labelled set with --validation"
+            )
+        if tested := sum(image.role == "test" for image, _ in rows.rows):
+            print(f"note: {tested} of {len(rows)} images have role test; judge the calibration of the model on other images")
         if taught := sum(image.role == "train" for image, _ in rows.rows):
             print(
                 f"note: {taught} of {len(rows)} images have role train; a temperature fitted to images that the model learned from is too low"
@@ -61,7 +69,7 @@ def fit_model(options: FitOptions) -> Fitted:
         found = fit_temperature(logits, labels, per_class=options.per_class)
         if any(not 1.01 * LEAST < value < 0.99 * MOST for value in found.values):
             print(
-                f"note: the best temperature is at the bound of the search, {LEAST:g} to {MOST:g}: these pixels cannot calibrate the model (perhaps all of them are right)"
+                f"note: the best temperature is at the bound of the search, {LEAST:g} to {MOST:g}: these pixels cannot calibrate the model; it is right, or wrong, at nearly all of them"
             )
         before, after = ece_of(logits, labels, 1.0), ece_of(logits, labels, np.array(found.values))
         told = cast("ModelOptions", {**model.options, "temperature": [float(f"{value:.6g}") for value in found.values]})
@@ -91,13 +99,20 @@ def ece_of(logits: np.ndarray, labels: np.ndarray, temperature: float | np.ndarr
     return float(np.abs(gaps).sum() / len(labels))
 
 
-def _model(settings: Settings, name: str) -> ModelSettings:
+def _model(root: Path, settings: Settings, name: str) -> ModelSettings:
     if name not in settings.models:
         known = list(settings.models)
+        folder = root / "models" / name
+        if (folder / descriptions.NETWORK).is_file():
+            function = descriptions.read_description(folder).own_function
+            source = f"{folder / descriptions.OWN_FILE}:{function}" if function else str(folder)
+            raise ModelError(f"{name} is trained, but not predicted yet; run `faultscape predict {root} {name}={source}` first")
         raise ModelError(f"the study has no model {name!r}; it has {', '.join(known) or 'none'}.{closest(name, known)}")
     kind = catalogue.kind_named(settings.models[name].kind)
     if kind.load is None:
-        raise ModelError(f"{name}: is a {kind.called}, which has no logits; a temperature can only be fitted to a network")
+        members = ensembles.names_of(settings.models[name].source) if settings.models[name].kind == "ensemble" else []
+        instead = f"fit its members instead: {', '.join(members)}" if members else "a temperature can only be fitted to a network"
+        raise ModelError(f"{name} ({kind.called}) has no logits of its own; {instead}")
     return settings.models[name]
 
 

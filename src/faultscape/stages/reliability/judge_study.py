@@ -46,8 +46,9 @@ from faultscape.stages.reliability.numbers import ModelNumbers
 from faultscape.stages.reliability.options import ReliabilityOptions
 from faultscape.stages.reliability.pictures import Frames
 from faultscape.stages.reliability.presets import preset_numbers
+from faultscape.stages.reliability.seen_images import told_beforehand
 from faultscape.stages.snapshot import Snapshot
-from faultscape.stages.trained_models import flags_of, images_of_training, training_of
+from faultscape.stages.trained_models import flags_of, training_of
 from faultscape.study.folder import existing, make_folder, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import Settings, read_settings
@@ -149,7 +150,7 @@ def _document(
             if times.name in names
         ],
         "units": {"drawn": "groups" if units.grouped else "images", "count": units.count},
-        "notes": [*notes, *_unanswered(study, models, conditions), *_seen(study, names, conditions), *_idle(found, options), *of_preset, *of_finders, *_constant(found), *_undeclared(settings, names)],
+        "notes": [*notes, *_unanswered(study, models, conditions), *told_beforehand(study, names, conditions), *_idle(found, options), *of_preset, *of_finders, *_constant(found), *_undeclared(settings, names)],
         "provenance": {
             "faultscape": version("faultscape"), "truth": study.truth, "inputs": made_from_now(Snapshot(study.root), study.truth),
             "arguments": {
@@ -232,17 +233,6 @@ def _unanswered(study: LabelledStudy, models: Sequence[ModelNumbers], conditions
                 f"{model.name}: {missing:,} of {len(asked):,} images were not {what} and count for nothing in its numbers; failures.csv says why"
             )
     return out
-
-
-def _seen(study: LabelledStudy, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
-    """Return which models were trained or validated on images that they are judged on."""
-    asked = {study.images[id_].parent or id_ for condition in conditions for id_ in condition.images}
-    seen = {name: asked & images_of_training(study.root, study.settings.models[name], study.images) for name in names}
-    return [
-        f"{name}: was trained or validated on {len(ids):,} of the {len(asked):,} images that it is judged on, on which its numbers are too good"
-        for name, ids in seen.items()
-        if ids
-    ]
 
 
 def _idle(found: cards.Judgement, options: ReliabilityOptions) -> list[str]:

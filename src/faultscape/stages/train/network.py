@@ -103,7 +103,7 @@ def _member_blocks(options: TrainOptions, preset: TrainingPreset | None, descrip
         raise OptionError(f"--member-blocks is 0 or more; got {said}")
     if said and not able:
         raise OptionError(
-            f"--member-blocks {said} needs head batch-ensemble on a Segmenter; got head {options.head} on {description.backbone}"
+            f"--member-blocks needs a Segmenter and --head batch-ensemble; got {description.backbone} and {options.head}: leave it out"
         )
     return said if said is not None else preset.member_blocks if preset and able else 0
 
@@ -159,6 +159,10 @@ def _said(schedules: Schedules) -> dict[str, Any]:
 
 def _need_start(options: TrainOptions, preset: TrainingPreset | None) -> None:
     """OptionError where a preset trains heads on from a plain network, and none is named."""
+    if options.from_scratch and not (preset and preset.from_init < 1):
+        raise OptionError(
+            "--from-scratch is for presets that start heads from a trained network (camvid-small); leave it out: without --init everything is trained"
+        )
     if preset and preset.from_init < 1 and options.head != "linear" and not options.init and not options.from_scratch:
         raise OptionError(
             f"--preset {preset.name} starts this head from a trained linear network: name it with --init, or use --from-scratch to train everything"

@@ -222,6 +222,8 @@ class TrainOptions:
             raise OptionError("give either --init or --from-scratch, not both")
         if self.machine.precision not in (None, "no", "fp16", "bf16"):
             raise OptionError(f"--precision {self.machine.precision!r} is not known; use no, fp16 or bf16")
+        if self.machine.precision == "fp16" and self.machine.device == "cpu":
+            raise OptionError("--precision fp16 needs a GPU; use bf16 or no on a CPU")
         if self.machine.threads is not None and not 0 < self.machine.threads <= 256:
             raise OptionError(f"--threads is 1 to 256; got {self.machine.threads}")
 
@@ -235,11 +237,13 @@ class TrainOptions:
         known = [SEED, *(field.name for field in fields(HeadOptions))]
         if key not in known:
             raise OptionError(
-                f"--sweep {self.sweep!r} is not valid; use OPTION=A,B,C with one of {', '.join(known)}.{closest(key, known)}"
+                f"--sweep {self.sweep!r} is not valid; use OPTION=A,B,C with one of {', '.join(name.replace('_', '-') for name in known)}.{closest(key, known)}"
             )
         words = [word.strip() for word in values.split(",")]
         if not equals or len(words) < 2 or not all(words) or len(set(words)) < len(words):
-            raise OptionError(f"--sweep {self.sweep!r} is not valid; give at least two different values: {key}=1,3,5")
+            raise OptionError(
+                f"--sweep {self.sweep!r} is not valid; give at least two different values: {key.replace('_', '-')}=1,3,5"
+            )
         return key, tuple(_value(key, word) for word in words)
 
 
@@ -283,4 +287,4 @@ def _value(key: str, word: str) -> float | int | str:
         return word if key == "fast_start" else int(word) if key in _WHOLE else float(word)
     except (ValueError, KeyError):
         kind = "a whole number" if key in _WHOLE else "true or false" if key in _YES_OR_NO else "a number"
-        raise OptionError(f"--sweep {key}: {word!r} is not {kind}") from None
+        raise OptionError(f"--sweep {key.replace('_', '-')}: {word!r} is not {kind}") from None

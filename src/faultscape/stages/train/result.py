@@ -39,7 +39,9 @@ class Trained:
         how = f"{self.backbone} with head {self.head}, {counted(len(self.classes), 'class', 'classes')}{without}"
         lines = [f"{self.name}: {how}{'' if self.new else ' (trained before, with the same options)'}"]
         took = f" in {_time(self.seconds)}" if self.new and self.seconds else ""
-        lines.append(f"trained  {self.steps:,} steps on {counted(self.images, 'image')}{took}; loss {self.loss:.3g} at the end")
+        lines.append(
+            f"trained  {counted(self.steps, 'step')} on {counted(self.images, 'image')}{took}; loss {self.loss:.3g} at the end"
+        )
         if not math.isnan(self.found.get("miou", math.nan)):
             lines.append(f"validation  mIoU {self.found['miou']:.3f}, NLL {self.found['nll']:.3f}")
         if self.mean_field is not None:

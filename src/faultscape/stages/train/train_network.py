@@ -78,6 +78,7 @@ def train_networks(options: TrainOptions) -> Trained | Swept:
         called = option.replace("_", "-")
         told = {"seed": value} if option == SEED else {"head_options": replace(options.head_options, **{option: value})}
         mine = replace(options, name=f"{options.name}-{called}-{word}", sweep=None, **told)
+        print(f"{mine.name} ({len(networks) + 1} of {len(values)})", flush=True)
         networks[word] = train_network(mine, instead_of=first if option in _AT_PREDICTION else "")
         first = first or mine.name
     return Swept(options.study, option, networks)

@@ -1,0 +1,68 @@
+"""Models that have seen images that the card judges them on: in training, in validation, or where a temperature was fitted to them; and which logits are divided by a temperature at all.
+
+Conventions: a made image counts as the image that it was made of. Nothing is known of a model that `train` did not make in this study. A file that is gone or damaged says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from faultscape.errors import FaultscapeError
+from faultscape.prediction.sources.network_folder import folder_of
+from faultscape.stages.labelled_images import of_sets_or_role
+from faultscape.stages.reliability.conditions import Condition, LabelledStudy
+from faultscape.study.json_text import read_object
+
+
+def told_beforehand(study: LabelledStudy, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
+    """Return a note of every model that has seen some of the images that it is judged on, and of every model with a temperature."""
+    asked = {study.images[id_].parent or id_ for condition in conditions for id_ in condition.images}
+    notes = []
+    for name in names:
+        if seen := len(asked & _trained_on(study, name)):
+            notes.append(
+                f"{name}: was trained or validated on {seen:,} of the {len(asked):,} images that it is judged on, on which its numbers are too good"
+            )
+        if values := study.settings.models[name].options.get("temperature"):
+            what = f"a temperature of {values[0]:.3g}" if len(values) == 1 else "a temperature for each class"
+            fitted = len(asked & _fitted_to(study, name))
+            also = (
+                f", fitted to {fitted:,} of the {len(asked):,} images that it is judged on, on which its calibration is too good"
+            )
+            notes.append(f"{name}: its logits are divided by {what}{also if fitted else ''}")
+    return notes
+
+
+def _trained_on(study: LabelledStudy, name: str) -> set[str]:
+    """Return the images that a network learnt from or was validated on, and those of the networks that it started from."""
+    about, models = study.settings.models[name], (study.root / "models").resolve()
+    found, seen = set[str](), set[Path]()
+    folder = folder_of(about.source).resolve() if about.kind == "trained" else None
+    while folder and folder.parent == models and folder not in seen:
+        seen.add(folder)
+        arguments = _arguments(folder / "network.json")
+        found |= _of(study, arguments.get("set_"), "train") | _of(study, arguments.get("validation"), "validation")
+        folder = models / str(arguments["init"]) if arguments.get("init") else None
+    return found
+
+
+def _fitted_to(study: LabelledStudy, name: str) -> set[str]:
+    """Return the images that the temperature of a model was fitted to."""
+    path = study.root / "methods" / name / "temperature.json"
+    return _of(study, _arguments(path).get("validation"), "validation") if path.is_file() else set()
+
+
+def _of(study: LabelledStudy, sets: Any, role: str) -> set[str]:
+    named = [sets] if isinstance(sets, str) else sets
+    return {image.parent or image.id for image in of_sets_or_role(study.images, named, role)}
+
+
+def _arguments(path: Path) -> dict[str, Any]:
+    """Return the arguments that a file of provenance has."""
+    try:
+        held: Any = read_object(path.read_bytes())
+        return dict(held["provenance"]["arguments"])
+    except (OSError, ValueError, KeyError, TypeError, FaultscapeError):
+        return {}
