@@ -101,7 +101,7 @@ NETWORKS = Artefact(
     options=(
         "backbone", "head", "dropout_at", "dropout_rate", "dropout_samples", "loss", "preset", "init", "from_scratch", "seed", "set_", "validation", "truth", "withhold",
         "epochs", "steps", "batch", "rate", "schedule", "warm_up", "optimiser", "weight_decay", "gradient_norm", "size", "crop", "scale", "class_weights", "dropout", "validate_every",
-        "members", "fast_start", "spread", "features", "ridge", "mean_field", "momentum", "scaled", "factors", "samples", "temperature", "shared_noise", "precision",
+        "members", "fast_start", "spread", "features", "ridge", "mean_field", "momentum", "scaled", "normalised", "member_blocks", "factors", "samples", "temperature", "shared_noise", "precision",
     ),
     reasons={
         "images": "images of its sets changed", "labels": "labels changed", "holdout": "the classes that are withheld changed", "classes": "classes changed", "start": "the network that it started from changed",
