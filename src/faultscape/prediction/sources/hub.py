@@ -70,6 +70,6 @@ def fetch(repository: str) -> tuple[str, str]:
         why = library_text(error, first_line=True, most=200)
         raise ModelError(
             f"hf:{repository}: the hub cannot be reached and the model is not in its cache ({why}); where there is a network run `hf download {name}`, "
-            "copy that folder here, and name it as NAME=FOLDER"
+            "copy that folder here, and name the folder instead of the model"
         ) from None
     return str(folder), folder.name
