@@ -60,7 +60,10 @@ def test_a_hub_that_cannot_be_reached_ends_at_once_with_the_reason_and_what_to_d
     assert time.perf_counter() - start < 60  # some seconds, on a machine that does nothing else
     (line,) = done.stderr.strip().splitlines()
     assert "hf:some/model: the hub cannot be reached and the model is not in its cache (" in line
-    assert "where there is a network run `hf download some/model`, copy that folder here, and name the folder instead of the model" in line
+    assert (
+        "where there is a network run `hf download some/model`, copy that folder here, and name the folder instead of the model"
+        in line
+    )
     assert "m" not in fs.study.settings.read_settings(study).models
 
 
