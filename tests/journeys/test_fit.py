@@ -90,15 +90,21 @@ def test_the_card_says_which_models_have_a_temperature_and_whether_it_was_fitted
     trained: Trained, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study, source = trained.study, trained.source
-    fs.predict(study, {"raw": source, "fair": source, "peeked": source}, engine="local")
+    models = {"raw": source, "fair": source, "peeked": source}
+    fs.predict(study, models, scorer=["msp"], measure=True, engine="local")
     fair = fs.fit(study, "temperature", model="fair").values[""]
     assert "role test" not in capsys.readouterr().out
     peeked = fs.fit(study, "temperature", model="peeked", validation="main").values[""]
     assert "note: 4 of 4 images have role test; judge the calibration of the model on other images" in capsys.readouterr().out
-    fs.predict(study, {"raw": source, "fair": source, "peeked": source}, scorer=["msp"], measure=True, engine="local")
-    notes = [note for note in fs.reliability(study, worst=0, resamples=0).document["notes"] if "temperature" in note]
+
+    def notes() -> list[str]:
+        return [note for note in fs.reliability(study, worst=0, resamples=0).document["notes"] if "temperature" in note]
+
+    before = "its maps were made before its temperature was fitted; predict it again"
+    assert notes() == [f"fair: {before}", f"peeked: {before}"]
+    fs.predict(study, models, scorer=["msp"], measure=True, engine="local")
     also = ", fitted to 4 of the 4 images that it is judged on, on which its calibration is too good"
-    assert notes == [
+    assert notes() == [
         f"fair: its logits are divided by a temperature of {fair:.3g}",
         f"peeked: its logits are divided by a temperature of {peeked:.3g}{also}",
     ]

@@ -14,6 +14,7 @@ from faultscape.prediction.sources.network_folder import folder_of
 from faultscape.stages.labelled_images import of_sets_or_role
 from faultscape.stages.reliability.conditions import Condition, LabelledStudy
 from faultscape.study.json_text import read_object
+from faultscape.study.tables import label_maps
 
 
 def told_beforehand(study: LabelledStudy, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
@@ -25,7 +26,9 @@ def told_beforehand(study: LabelledStudy, names: Sequence[str], conditions: Sequ
             notes.append(
                 f"{name}: was trained or validated on {seen:,} of the {len(asked):,} images that it is judged on, on which its numbers are too good"
             )
-        if values := study.settings.models[name].options.get("temperature"):
+        if label_maps.lacks_temperature(study.root, name):
+            notes.append(f"{name}: its maps were made before its temperature was fitted; predict it again")
+        elif values := study.settings.models[name].options.get("temperature"):
             what = f"a temperature of {values[0]:.3g}" if len(values) == 1 else "a temperature for each class"
             fitted = len(asked & _fitted_to(study, name))
             also = (

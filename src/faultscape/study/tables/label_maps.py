@@ -109,14 +109,24 @@ def outdated(root: Path, settings: Settings, shards: Iterable[tuple[int, Sequenc
     networks = {name: parts for name, parts in parts_of.items() if any(_of_photos(part) for part in parts.values())}
     old = [name for name, parts in parts_of.items() if of_other_classes(settings, parts.values())]
     for name, parts in networks.items():  # jobs of an array see the file each for itself
-        stamps = stamps_of(predictions(root, name))
-        made_by = {stamps[part].split(":")[0] for part in parts if stamps.get(part, "").count(":") == 2}
+        made_by = _made_by(root, name, parts)
         if len(made_by) > 1 or made_by & _without_temperature(root, name):
             old.append(name)
     for shard, images in shards if networks else ():
         key, part = digests_key(settings.size, images), part_name(shard)
         old += [name for name, made in networks.items() if part in made and made[part].key != key]
     return [name for name in settings.models if name in old]
+
+
+def lacks_temperature(root: Path, name: str) -> bool:
+    """Whether some maps of a network were made before its temperature was fitted."""
+    return bool(_made_by(root, name, read_manifest(predictions(root, name))) & _without_temperature(root, name))
+
+
+def _made_by(root: Path, name: str, parts: Iterable[str]) -> set[str]:
+    """Return what stamps say of the networks that made these parts."""
+    stamps = stamps_of(predictions(root, name))
+    return {stamps[part].split(":")[0] for part in parts if stamps.get(part, "").count(":") == 2}
 
 
 def _without_temperature(root: Path, name: str) -> set[str]:
