@@ -6,6 +6,8 @@
     python benchmarks/heads.py frames                                                         # one frame of 1024 x 2048 with each head; two minutes
     python benchmarks/heads.py step                                                           # one step of ViT-L/16 with each head, and its memory; ten minutes
 
+cost, frames and step take ``--device cuda`` and ``--precision bf16``, step ``--batch`` too: the tables of a GPU.
+
 Conventions: of CamVid's 367 training images each drive's first five sixths are learnt from and the last sixth is the validation set, which only tunes the mean-field factor; test are the 233 test images, of which two thirds are of another drive. Pedestrians, bicyclists and cars are held out: no
 network learns them, and on the test images they are the unknown objects; elsewhere they are void. Calibration AUROC and ECE are of every eighth test image, clean; *corrupted* are these under the four corruptions of `stress corrupt --preset s3-data` at severities 1, 3 and 5, *blended* every
 test image with one object drawn by code (fishyscapes-v2). A job is a network: (backbone, head, seed). One with a linear head is trained for the steps of `--preset camvid-small`; the others start from it and are trained on, all
@@ -211,8 +213,8 @@ def table(folder: Path) -> None:
             print(f"| {head} | {scorer} | {' | '.join(shown)} |")
 
 
-def cost() -> None:
-    """Print what each head, and each way to doubt, adds to the forward pass of ViT-L/16 at 768: processor time of one thread, the median of five in turns."""
+def cost(device: str, precision: str) -> None:
+    """Print what each head, and each way to doubt, adds to the forward pass of ViT-L/16 at 768, the median of five in turns: processor time of one thread, or time on a GPU."""
     import torch
 
     from faultscape.metrics.pixel_facts import facts_of
@@ -220,11 +222,11 @@ def cost() -> None:
     from faultscape.uncertainty.catalogue import HEADS
 
     torch.set_num_threads(1)
-    net, classes = large(19), 19
-    image, turns = torch.rand(1, 3, 768, 768), 5
-    tokens = torch.randn(1, 48 * 48, 1024)
-    heads = {kind.name: kind.build(1024, classes, None, 0, **kind.options).eval() for kind in HEADS}
-    heads["gp, 8 members drawn"] = HEADS[2].build(1024, classes, None, 0).eval()
+    net, classes = large(19).to(device), 19
+    image, turns = torch.rand(1, 3, 768, 768, device=device), 5
+    tokens = torch.randn(1, 48 * 48, 1024, device=device)
+    heads = {kind.name: kind.build(1024, classes, None, 0, **kind.options).eval().to(device) for kind in HEADS}
+    heads["gp, 8 members drawn"] = HEADS[2].build(1024, classes, None, 0).eval().to(device)
     heads["gp, 8 members drawn"].draws = 8
     scores = torch.randn(classes, 48, 48).numpy()
     rows = {f"head {name}": (lambda head=head: head(tokens)) for name, head in heads.items()}
@@ -234,14 +236,18 @@ def cost() -> None:
     }
     passes = {"forward": lambda: net(image)}
     for layer, where in (("vit.layernorm", "behind the last norm"), ("vit.layers.22", "behind the last block but one")):
-        dropped = fs.uncertainty.add_dropout(large(classes), [layer]).eval()
+        dropped = fs.uncertainty.add_dropout(large(classes), [layer]).eval().to(device)
         passes[f"MC dropout {where}, 8 members"] = lambda dropped=dropped: dropped(image)
 
+    clock = time.process_time if device == "cpu" else time.perf_counter
+
     def timed(run) -> float:
-        start = time.process_time()
-        with torch.inference_mode():
+        start = clock()
+        with torch.inference_mode(), numbers(device, precision):
             run()
-        return time.process_time() - start
+        if device != "cpu":
+            torch.cuda.synchronize()
+        return clock() - start
 
     found: dict[str, list[float]] = {name: [] for name in (*passes, *rows)}
     for turn in range(turns + 1):  # the first is a warm-up
@@ -250,12 +256,12 @@ def cost() -> None:
             found[name] += [seconds] if turn else []
     median = {name: float(np.median(seconds)) for name, seconds in found.items()}
     once = median["forward"]
-    print(f"# forward pass of ViT-L/16 at 768: {once:.1f} s of one thread; load {os.getloadavg()[0]:.1f}")
+    print(f"# forward pass of ViT-L/16 at 768 on {device}: {1000 * once:.0f} ms; load {os.getloadavg()[0]:.1f}")
     print("| beside the forward pass | ms more | share |\n|---|---|---|")
     for name, seconds in median.items():
         without = once if name in passes else median["head linear"] if name.startswith("head") else 0
         if name != "forward":
-            print(f"| {name} | {1000 * (seconds - without):.0f} | {(seconds - without) / once:.2%} |", flush=True)
+            print(f"| {name} | {1000 * (seconds - without):{'.0f' if device == 'cpu' else '.2f'}} | {(seconds - without) / once:.2%} |", flush=True)
 
 
 def large(classes: int, dropout: float = 0.0):
@@ -265,31 +271,37 @@ def large(classes: int, dropout: float = 0.0):
     return segmenter("L", classes, dropout).eval()
 
 
-def step() -> None:
-    """Print what one step of training ViT-L/16 at 768 takes with each head, activations computed again, in a process of its own each."""
+def numbers(device: str, precision: str):
+    """Return the context in which a network computes with these numbers."""
+    import contextlib
+
+    import torch
+
+    return torch.autocast(device, torch.bfloat16) if precision == "bf16" else contextlib.nullcontext()
+
+
+def each(what: str, heads: Sequence[str], *words: str) -> None:
+    """Print the row of every head, each in a process of its own."""
     import subprocess
     import sys
 
     print("| head | seconds | peak memory, GB |\n|---|---|---|")
-    for head in HEADS:
-        done = subprocess.run([sys.executable, __file__, "one-step", head], check=True, capture_output=True, text=True)
+    for head in heads:
+        done = subprocess.run([sys.executable, __file__, what, head, *words], check=True, stdout=subprocess.PIPE, text=True)
         print(done.stdout.strip(), flush=True)
 
 
-def frames() -> None:
-    """Print what one frame of 1024 x 2048 takes through SegFormer-b0 with each head, all its scorers asked for, in a process of its own each."""
-    import subprocess
-    import sys
-
-    print("| head | seconds | peak memory, GB |\n|---|---|---|")
-    for head in (*HEADS, "dropout"):
-        done = subprocess.run([sys.executable, __file__, "one-frame", head], check=True, capture_output=True, text=True)
-        print(done.stdout.strip(), flush=True)
-
-
-def one_frame(head: str) -> None:
-    """Predict one frame of 1024 x 2048 with random weights, and print its row."""
+def peak(device: str) -> float:
+    """Return the largest memory of this process, or what it had on a GPU, in GB."""
     import resource
+
+    import torch
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6 if device == "cpu" else torch.cuda.max_memory_allocated() / 1e9
+
+
+def one_frame(head: str, device: str) -> None:
+    """Predict one frame of 1024 x 2048 with random weights, and print its row: on a processor the first of a process, on a GPU the second."""
     import tempfile
 
     from faultscape.uncertainty import description as d
@@ -300,31 +312,37 @@ def one_frame(head: str) -> None:
     scorers = ["msp", *(MEMBERS if dropout else SCORERS.get(head, MEMBERS))]
     with tempfile.TemporaryDirectory() as folder:
         d.save(Path(folder), about, d.build(about), {})
-        model = fs.prediction.open_model(folder, scorer=scorers, device="cpu")
+        model = fs.prediction.open_model(folder, scorer=scorers, device=device)
         photo = np.random.default_rng(0).integers(0, 256, (1024, 2048, 3), dtype=np.uint8)
-        start = time.perf_counter()
-        (output,) = model.predict([photo])
+        for _ in range(1 if device == "cpu" else 2):
+            start = time.perf_counter()
+            (output,) = model.predict([photo])
+            seconds = time.perf_counter() - start
     assert not output.problem, output.problem
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(f"| {head} | {time.perf_counter() - start:.1f} | {peak:.1f} |")
+    print(f"| {head} | {seconds:.1f} | {peak(device):.1f} |")
 
 
-def one_step(head: str) -> None:
-    """Take one step, and print its row."""
-    import resource
-
+def one_step(head: str, device: str, precision: str, batch: int) -> None:
+    """Take one step, on a GPU the third, and print its row."""
     import torch
 
     from faultscape.uncertainty.training.loop import checkpoint_activations
 
-    net = fs.uncertainty.replace_head(large(19, 0.1), head).train()
+    net = fs.uncertainty.replace_head(large(19, 0.1), head).train().to(device)
     checkpoint_activations(net)
     optimiser = torch.optim.Adam(net.parameters(), 1e-4)
-    start = time.perf_counter()
-    fs.uncertainty.loss(net(torch.rand(1, 3, 768, 768)), torch.randint(0, 19, (1, 768, 768))).backward()
-    optimiser.step()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(f"| {head} | {time.perf_counter() - start:.0f} | {peak:.1f} |")
+    images, labels = torch.rand(batch, 3, 768, 768, device=device), torch.randint(0, 19, (batch, 768, 768), device=device)
+    for _ in range(1 if device == "cpu" else 3):
+        start = time.perf_counter()
+        optimiser.zero_grad()
+        with numbers(device, precision):
+            given = net(images)
+        fs.uncertainty.loss(given, labels).backward()
+        optimiser.step()
+        if device != "cpu":
+            torch.cuda.synchronize()
+        seconds = time.perf_counter() - start
+    print(f"| {head} | {seconds:{'.0f' if device == 'cpu' else '.2f'}} | {peak(device):.1f} |")
 
 
 def spread(values: Sequence[float | None], digits: int = 3, sign: str = "") -> str:
@@ -348,6 +366,9 @@ def main() -> None:
     parser.add_argument("--heads", type=words, default=list(HEADS))
     parser.add_argument("--seeds", type=words, default=["0", "1", "2"])
     parser.add_argument("--threads", type=int)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--precision", default="no", choices=("no", "bf16"))
+    parser.add_argument("--batch", type=int, default=1)
     given = parser.parse_args()
     folder = Path(given.folder)
     if given.what in ("run", "table") and not given.folder:
@@ -358,15 +379,15 @@ def main() -> None:
         case "table":
             table(folder)
         case "cost":
-            cost()
+            cost(given.device, given.precision)
         case "step":
-            step()
+            each("one-step", HEADS, "--device", given.device, "--precision", given.precision, "--batch", str(given.batch))
         case "frames":
-            frames()
+            each("one-frame", (*HEADS, "dropout"), "--device", given.device)
         case "one-frame":
-            one_frame(given.folder)
+            one_frame(given.folder, given.device)
         case _:
-            one_step(given.folder)
+            one_step(given.folder, given.device, given.precision, given.batch)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,111 @@
+"""What a GPU must do as a processor does. Without one these tests are skipped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import faultscape as fs
+from made_training import FEW, Trained, doubt_of
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+HEADS = ("linear", "batch-ensemble", "gp", "heteroscedastic", "batch-ensemble+gp")
+SCORERS = ["msp", "predictive-entropy", "mutual-information"]
+
+
+@pytest.fixture(autouse=True)
+def _exact_products():
+    """Let neither matrix products nor convolutions round to TF32, so that digits can be compared."""
+    held = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+    yield
+    torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = held
+    torch.cuda.set_per_process_memory_fraction(1.0)
+
+
+def network(head: str, **options):
+    torch.manual_seed(3)
+    body = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.ReLU(), torch.nn.Conv2d(8, 3, 1))
+    return fs.uncertainty.replace_head(body, head, **options).eval()
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_a_head_says_on_a_gpu_what_it_says_on_a_processor(head: str) -> None:
+    images = torch.rand(2, 3, 12, 16)
+    seen = torch.ones(2, 12, 16, dtype=torch.bool)
+    said = []
+    for device in ("cpu", "cuda"):
+        net = network(head).to(device)
+        with torch.inference_mode():
+            if "gp" in head:
+                fs.uncertainty.fit_covariance(net, [(images.to(device), seen.to(device))])
+            said.append(net(images.to(device)))
+    for name in ("logits", "members", "variance"):
+        one, other = (getattr(doubt, name) for doubt in said)
+        assert (one is None) == (other is None)
+        if one is not None:
+            torch.testing.assert_close(other.cpu(), one, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16", "no"])
+@pytest.mark.parametrize("head", HEADS)
+def test_a_network_trained_on_a_gpu_says_the_same_on_a_processor(trained: Trained, head: str, precision: str) -> None:
+    machine = fs.TrainingMachine(device="cuda", precision=precision)
+    made = fs.train(trained.study, "net", backbone=trained.own, head=head, schedules=FEW, machine=machine)
+    assert made.found["nll"] < 0.7
+    scorers = SCORERS[:1] if head == "linear" else SCORERS
+    for device in ("cuda", "cpu"):
+        hardware = fs.Hardware(device=device, precision="float32")
+        fs.predict(trained.study, {device: made.source}, scorer=scorers, hardware=hardware, engine="local")
+    for name in scorers:
+        np.testing.assert_allclose(doubt_of(trained.study, "cuda", name), doubt_of(trained.study, "cpu", name), rtol=1e-2, atol=2e-3)
+
+
+def test_a_killed_run_goes_on_on_a_gpu(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    from faultscape.uncertainty.training import loop
+
+    monkeypatch.setattr(loop, "EVERY", 0.0)
+    machine = fs.TrainingMachine(device="cuda", precision="fp16")
+    whole = fs.train(trained.study, "whole", backbone=trained.own, schedules=FEW, machine=machine)
+    steps = iter(range(12))
+
+    def stop(_step) -> None:
+        if next(steps, None) is None:
+            raise KeyboardInterrupt
+
+    real = loop._is_due
+    monkeypatch.setattr(loop, "_is_due", lambda *about: (stop(about), real(*about))[1])
+    with pytest.raises(KeyboardInterrupt):
+        fs.train(trained.study, "killed", backbone=trained.own, schedules=FEW, machine=machine)
+    monkeypatch.setattr(loop, "_is_due", real)
+    again = fs.train(trained.study, "killed", backbone=trained.own, schedules=FEW, machine=machine)
+    assert again.found["nll"] == pytest.approx(whole.found["nll"], abs=0.05)
+
+
+def test_a_batch_that_a_gpu_cannot_hold_goes_through_in_parts(tmp_path: Path) -> None:
+    from faultscape.uncertainty.training.loop import Machine, Task, train
+    from faultscape.uncertainty.training.plan import TrainingPlan
+
+    def read(number: int) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(number)
+        return rng.integers(0, 256, (512, 512, 3), dtype=np.uint8), rng.integers(0, 3, (512, 512)).astype(np.int16)
+
+    def wide():
+        torch.manual_seed(0)
+        layers = torch.nn.Conv2d(3, 256, 3, padding=1), torch.nn.ReLU(), torch.nn.Conv2d(256, 3, 1)
+        return fs.uncertainty.replace_head(torch.nn.Sequential(*layers), "linear")
+
+    plan = TrainingPlan(steps=2, batch=8, rate=1e-3, crop=(512, 512), scale=(1.0, 1.0))
+    losses, said = [], []
+    for folder, share in (("whole", 1.0), ("parts", 3e9 / torch.cuda.get_device_properties(0).total_memory)):
+        torch.cuda.empty_cache()
+        torch.cuda.set_per_process_memory_fraction(share)
+        steps = train(wide(), plan, Task(8, read), tmp_path / folder, "key", Machine("cuda"), say=said.append)
+        losses.append([step.loss for step in steps])
+    assert losses[1] == pytest.approx(losses[0], rel=1e-4)
+    assert said
+    assert all("out of memory with" in line for line in said)
