@@ -261,7 +261,10 @@ def cost(device: str, precision: str) -> None:
     for name, seconds in median.items():
         without = once if name in passes else median["head linear"] if name.startswith("head") else 0
         if name != "forward":
-            print(f"| {name} | {1000 * (seconds - without):{'.0f' if device == 'cpu' else '.2f'}} | {(seconds - without) / once:.2%} |", flush=True)
+            print(
+                f"| {name} | {1000 * (seconds - without):{'.0f' if device == 'cpu' else '.2f'}} | {(seconds - without) / once:.2%} |",
+                flush=True,
+            )
 
 
 def large(classes: int, dropout: float = 0.0):
@@ -297,7 +300,9 @@ def peak(device: str) -> float:
 
     import torch
 
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6 if device == "cpu" else torch.cuda.max_memory_allocated() / 1e9
+    return (
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6 if device == "cpu" else torch.cuda.max_memory_allocated() / 1e9
+    )
 
 
 def one_frame(head: str, device: str) -> None:

@@ -62,7 +62,9 @@ def test_a_network_trained_on_a_gpu_says_the_same_on_a_processor(trained: Traine
         hardware = fs.Hardware(device=device, precision="float32")
         fs.predict(trained.study, {device: made.source}, scorer=scorers, hardware=hardware, engine="local")
     for name in scorers:
-        np.testing.assert_allclose(doubt_of(trained.study, "cuda", name), doubt_of(trained.study, "cpu", name), rtol=1e-2, atol=2e-3)
+        np.testing.assert_allclose(
+            doubt_of(trained.study, "cuda", name), doubt_of(trained.study, "cpu", name), rtol=1e-2, atol=2e-3
+        )
 
 
 def test_a_killed_run_goes_on_on_a_gpu(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,16 +94,16 @@ def test_a_batch_that_a_gpu_cannot_hold_goes_through_in_parts(tmp_path: Path) ->
 
     def read(number: int) -> tuple[np.ndarray, np.ndarray]:
         rng = np.random.default_rng(number)
-        return rng.integers(0, 256, (512, 512, 3), dtype=np.uint8), rng.integers(0, 3, (512, 512)).astype(np.int16)
+        return rng.integers(0, 256, (256, 256, 3), dtype=np.uint8), rng.integers(0, 3, (256, 256)).astype(np.int16)
 
     def wide():
         torch.manual_seed(0)
         layers = torch.nn.Conv2d(3, 256, 3, padding=1), torch.nn.ReLU(), torch.nn.Conv2d(256, 3, 1)
         return fs.uncertainty.replace_head(torch.nn.Sequential(*layers), "linear")
 
-    plan = TrainingPlan(steps=2, batch=8, rate=1e-3, crop=(512, 512), scale=(1.0, 1.0))
+    plan = TrainingPlan(steps=2, batch=8, rate=1e-3, crop=(256, 256), scale=(1.0, 1.0))
     losses, said = [], []
-    for folder, share in (("whole", 1.0), ("parts", 3e9 / torch.cuda.get_device_properties(0).total_memory)):
+    for folder, share in (("whole", 1.0), ("parts", 9e8 / torch.cuda.get_device_properties(0).total_memory)):
         torch.cuda.empty_cache()
         torch.cuda.set_per_process_memory_fraction(share)
         steps = train(wide(), plan, Task(8, read), tmp_path / folder, "key", Machine("cuda"), say=said.append)

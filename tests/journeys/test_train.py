@@ -143,7 +143,9 @@ def test_an_exported_network_says_the_same_with_its_doubt(trained: Trained, form
     made = fs.train(study, "net", init="plain", backbone=trained.own, head="batch-ensemble", schedules=FEW, export=form)
     assert made.exported.endswith(f"network.{form}")
     scorers = ["msp", "mutual-information"]
-    fs.predict(study, {"net": made.source, "file": made.exported}, scorer=scorers, engine="local")
+    fs.predict(
+        study, {"net": made.source, "file": made.exported}, scorer=scorers, engine="local", hardware=fs.Hardware(device="cpu")
+    )
     for scorer in scorers:
         np.testing.assert_allclose(doubt_of(study, "file", scorer), doubt_of(study, "net", scorer), rtol=1e-3, atol=1e-5)
 

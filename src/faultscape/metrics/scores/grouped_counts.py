@@ -87,7 +87,7 @@ def group_pixels(
     """
     if anomaly is None:
         assert wrong is not None
-        groups = np.where(wrong == void, NO_GROUP, wrong).astype(np.uint16)
+        groups = np.where(wrong == void, np.uint16(NO_GROUP), wrong).astype(np.uint16)
         return groups, _NO_OBJECTS
     anomaly = np.asarray(anomaly)
     groups = np.full(anomaly.shape, NO_GROUP, np.uint16)

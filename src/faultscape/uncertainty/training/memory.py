@@ -13,21 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from faultscape.choices import LossName
-from faultscape.errors import ModelError
+from faultscape.errors import ModelError, is_of_memory
 from faultscape.uncertainty.heads.channels import Head
 from faultscape.uncertainty.heads.gaussian_process import GaussianProcessHead
 from faultscape.uncertainty.training.labels import IGNORED
 from faultscape.uncertainty.training.losses import VOID_CLASS, counts_of, loss
-
-
-def is_memory(error: BaseException) -> bool:
-    """Say whether an error is that memory was too short.
-
-    >>> is_memory(MemoryError()), is_memory(RuntimeError("shapes differ"))
-    (True, False)
-    """
-    words = ("not enough memory", "can't allocate memory")  # torch has no class of its own for a processor's memory
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or any(word in str(error) for word in words)
 
 
 @contextmanager
@@ -35,8 +25,8 @@ def in_memory(image: Tensor) -> Iterator[None]:
     """Let an image (1, 3, h, w) be shown to a network outside the steps of training; ModelError where it does not fit into memory."""
     try:
         yield
-    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-        if not is_memory(error):
+    except (MemoryError, RuntimeError) as error:
+        if not is_of_memory(error):
             raise
         raise ModelError(
             f"an image of {'x'.join(map(str, image.shape[:1:-1]))} does not fit into memory for validation or the covariance, which use whole images; use a smaller --size"
@@ -80,8 +70,8 @@ class Shares:
             try:
                 parts = zip(images.split(self.most), labels.split(self.most), strict=True)
                 total = sum(share(part, said) for part, said in parts)
-            except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-                if not is_memory(error):
+            except (MemoryError, RuntimeError) as error:
+                if not is_of_memory(error):
                     raise
                 if min(self.most, len(images)) <= 1:
                     raise ModelError(
