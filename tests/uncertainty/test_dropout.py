@@ -81,6 +81,18 @@ def test_nothing_of_a_network_stays_changed_after_a_run(torch) -> None:
     assert not any("forward" in vars(module) or module._forward_hooks or module._forward_pre_hooks for module in made.modules())
 
 
+def test_a_layer_that_was_put_in_after_a_run_is_watched_too(torch) -> None:
+    net = convolutions(torch)
+    made, x = fs.uncertainty.add_dropout(net, ["middle"], samples=3).eval(), torch.randn(1, 3, 6, 6)
+    made(x)
+    net.stem = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 1), torch.nn.Tanh()).eval()
+    stem = Calls(net.stem)
+    members = made(x).members
+    assert stem.number == 1
+    net.middle.dropout.member = 2
+    torch.testing.assert_close(members[:, 2], net(x))
+
+
 def test_masks_are_the_same_for_every_image_and_follow_from_the_seed(torch) -> None:
     x = torch.randn(3, 3, 6, 6)
     state = convolutions(torch).state_dict()

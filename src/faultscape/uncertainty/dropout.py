@@ -78,18 +78,20 @@ class DropoutNetwork(GivesDoubt):
         super().__init__()
         self.net, self.samples = net, samples
         self._dropouts = tuple(dropouts)
+        self._first: frozenset[nn.Module] = frozenset()  # the modules that were done before any dropout in the last pass
 
     def forward(self, *inputs: Any, **named: Any) -> Doubt:
         """Return `Doubt` with the members of the network, in training that of one pass."""
         if self.training:
             return _as_doubt(self.net(*inputs, **named))
         said: list[Doubt] = []
-        with _ONE_AT_A_TIME, Prefix(self.net, self._dropouts) as prefix:
+        with _ONE_AT_A_TIME, Prefix(self.net, self._dropouts, self._first) as prefix:
             for member in range(self.samples):
                 for dropout in self._dropouts:
                     dropout.member = member
                 said.append(_as_doubt(self.net(*inputs, **named)))
                 prefix.reuse()
+            self._first = prefix.given_again
         members = torch.cat([one.own[:, None] if one.own is not None else one.members for one in said], dim=1)  # type: ignore[list-item]
         variances = [one.variance for one in said if one.variance is not None]
         return Doubt(None, members, torch.stack(variances).mean(0) if variances else None)
@@ -98,11 +100,14 @@ class DropoutNetwork(GivesDoubt):
 class Prefix:
     """What modules gave before the first of some layers ran, which they give again once `reuse` was called.
 
-    Outputs are copied when they are noted and when they are given, since a network may add to them in place.
+    Outputs are copied when they are noted and when they are given, since a network may add to them in place. Only these ``modules`` are watched, where all of them
+    still belong to the network: to watch every one takes longer than a forward pass on a GPU.
     """
 
-    def __init__(self, net: nn.Module, stops: Sequence[nn.Module]) -> None:
+    def __init__(self, net: nn.Module, stops: Sequence[nn.Module], modules: frozenset[nn.Module] = frozenset()) -> None:
         self._net, self._stops = net, set(stops)
+        own = set(net.modules())
+        self._watched = modules if modules and modules <= own else own - self._stops
         self._noted: list[tuple[nn.Module, Any]] = []
         self._begun: list[int] = []
         self._open = True
@@ -110,18 +115,21 @@ class Prefix:
         self._replaced: dict[nn.Module, _Again] = {}
 
     def __enter__(self) -> Self:
-        for module in self._net.modules():
-            if module in self._stops:
-                self._hooks.append(module.register_forward_pre_hook(self._stop))
-            else:
-                self._hooks.append(module.register_forward_pre_hook(self._begin))
-                self._hooks.append(module.register_forward_hook(self._end))
+        self._hooks += [module.register_forward_pre_hook(self._stop) for module in self._stops]
+        for module in self._watched:
+            self._hooks.append(module.register_forward_pre_hook(self._begin))
+            self._hooks.append(module.register_forward_hook(self._end))
         return self
 
     def __exit__(self, *_: object) -> None:
         self._unhook()
         for module, again in self._replaced.items():
             again.restore(module)
+
+    @property
+    def given_again(self) -> frozenset[nn.Module]:
+        """The modules that give again what they gave."""
+        return frozenset(self._replaced)
 
     def reuse(self) -> None:
         """Let the next pass give again what was noted in the first."""

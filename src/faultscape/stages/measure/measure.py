@@ -9,11 +9,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
-from faultscape import plug
+from faultscape import __version__, plug
 from faultscape.errors import MetricError, OptionError
 from faultscape.metrics.definitions import Definitions, define
 from faultscape.metrics.overlaps.region_counts import WHOLE
@@ -259,7 +258,7 @@ def _document(
         {"datasets": plain} if options.inputs.datasets or options.part.given else {**next(iter(plain.values()))},
     )
     provenance = {
-        "faultscape": version("faultscape"),
+        "faultscape": __version__,
         "definitions": measure_document.recorded(definitions),
         **asdict(options.intervals),
     }

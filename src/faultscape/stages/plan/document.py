@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from importlib.metadata import version
 from pathlib import Path
 
+from faultscape import __version__
 from faultscape.errors import ModelError, SelectionError
 from faultscape.ranking.standings_json import written
 from faultscape.selection.catalogue import check_goal
@@ -80,7 +80,7 @@ def make_plan(study: str, options: PlanOptions) -> LabelPlan:
                 *advice.reservations(drawn, settings.task, asked),
             ),
             provenance={
-                "faultscape": version("faultscape"),
+                "faultscape": __version__,
                 "truth": truth if known or named else "",
                 "within": within,
                 "seed": options.seed,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import TypedDict, cast
 
 import numpy as np
 
-from faultscape import plug
+from faultscape import __version__, plug
 from faultscape.errors import RankingError, counted
 from faultscape.labelling.discards import discards_text
 from faultscape.metrics.intervals.neighbours import alike, too_narrow
@@ -111,7 +110,7 @@ def standings_of(
     if together and (number := _groups_counted(known, inside, together)) is not None:
         standings = replace(standings, labels=standings.labels | {"groups": number})
     provenance = {
-        "faultscape": version("faultscape"),
+        "faultscape": __version__,
         "selection": asked.selection,
         "truth": truth,
         **asked.recorded(classifies=known.settings.classifies),

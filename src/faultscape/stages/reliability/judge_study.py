@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import cast
 
 import numpy as np
 
+from faultscape import __version__
 from faultscape import engine as engines
 from faultscape.errors import ModelError, OptionError, RefusedError, StudyError, closest
 from faultscape.metrics.intervals.units import MANY, draw_units, units_of
@@ -152,7 +152,7 @@ def _document(
         "units": {"drawn": "groups" if units.grouped else "images", "count": units.count},
         "notes": [*notes, *_unanswered(study, models, conditions), *told_beforehand(study, names, conditions), *_idle(found, options), *of_preset, *of_finders, *_constant(found), *_undeclared(settings, names)],
         "provenance": {
-            "faultscape": version("faultscape"), "truth": study.truth, "inputs": made_from_now(Snapshot(study.root), study.truth),
+            "faultscape": __version__, "truth": study.truth, "inputs": made_from_now(Snapshot(study.root), study.truth),
             "arguments": {
                 **given_options(options, but=("study", "output", "engine", "workers", "submission")), **given_options(options.submission),
             },
