@@ -1,6 +1,6 @@
 """Heads that know doubt, trained and judged on CamVid as S3 judges them on Cityscapes: the tables of docs/benchmarks-heads.md.
 
-    python benchmarks/heads.py run FOLDER [--backbones ...] [--heads ...] [--seeds 0,1,2]    # four hours on two cores; goes on where it was stopped
+    python benchmarks/heads.py run FOLDER [--backbones ...] [--heads ...] [--seeds 0,1,2]    # four and a half hours on two cores; goes on where it was stopped
     python benchmarks/heads.py table FOLDER                                                   # the rows, of what is there
     python benchmarks/heads.py cost                                                           # what heads add to a forward pass of ViT-L/16; ten minutes
     python benchmarks/heads.py frames                                                         # one frame of 1024 x 2048 with each head; two minutes
