@@ -11,7 +11,7 @@ import errno
 import re
 
 # torch has a class of its own for too little memory on a GPU, but not on a processor, nor in the libraries of a GPU
-_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "STATUS_ALLOC_FAILED")
+_OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "STATUS_ALLOC_FAILED")
 _ADVICE = (  # words by which NumPy, torch and transformers advise to trust a file, and what is said in their place
     (r"trust_remote_code|remote code", "it needs code of its own, which is never run; write a function that builds the network, and name it as file.py:function"),
     (r"max_header_size", "its header is longer than that of any array of numbers; write it again with numpy.save"),
@@ -144,15 +144,15 @@ def library_text(error: BaseException, *, first_line: bool = False, most: int = 
     return (" ".join(lines) or type(error).__name__)[:most]
 
 
-def is_of_memory(error: BaseException) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
     """Say whether an error, of Python or of torch, is that memory was too short.
 
-    >>> is_of_memory(MemoryError()), is_of_memory(RuntimeError("shapes differ"))
+    >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("shapes differ"))
     (True, False)
-    >>> is_of_memory(RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"))
+    >>> is_out_of_memory(RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"))
     True
     """
-    return isinstance(error, MemoryError) or any(words in str(error) for words in _OF_MEMORY)
+    return isinstance(error, MemoryError) or any(words in str(error) for words in _OUT_OF_MEMORY)
 
 
 def said_by(error: BaseException) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +13,14 @@ import faultscape as fs
 from made_training import FEW, Trained, doubt_of
 
 torch = pytest.importorskip("torch")
+from faultscape.uncertainty.training.loop import Machine, Step, Task, train  # noqa: E402 - they import torch
+from faultscape.uncertainty.training.plan import TrainingPlan  # noqa: E402 - as above
+
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 HEADS = ("linear", "batch-ensemble", "gp", "heteroscedastic", "batch-ensemble+gp")
 SCORERS = ["msp", "predictive-entropy", "mutual-information"]
+PLAN = TrainingPlan(steps=2, batch=8, rate=1e-3, crop=(256, 256), scale=(1.0, 1.0))
 
 
 @pytest.fixture(autouse=True)
@@ -31,6 +37,11 @@ def network(head: str, **options):
     torch.manual_seed(3)
     body = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.ReLU(), torch.nn.Conv2d(8, 3, 1))
     return fs.uncertainty.replace_head(body, head, **options).eval()
+
+
+def read(number: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(number)
+    return rng.integers(0, 256, (256, 256, 3), dtype=np.uint8), rng.integers(0, 3, (256, 256)).astype(np.int16)
 
 
 @pytest.mark.parametrize("head", HEADS)
@@ -67,46 +78,32 @@ def test_a_network_trained_on_a_gpu_says_the_same_on_a_processor(trained: Traine
         )
 
 
-def test_a_killed_run_goes_on_on_a_gpu(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
-    from faultscape.uncertainty.training import loop
+@pytest.mark.parametrize("precision", ["fp16", "bf16"])
+def test_a_killed_run_goes_on_from_its_checkpoint_on_a_gpu(tmp_path: Path, precision: str) -> None:
+    def steps(folder: str) -> Iterator[Step]:
+        net = network("batch-ensemble")
+        return train(net, replace(PLAN, steps=8), Task(8, read), tmp_path / folder, "key", Machine("cuda", precision, every=0.0))
 
-    monkeypatch.setattr(loop, "EVERY", 0.0)
-    machine = fs.TrainingMachine(device="cuda", precision="fp16")
-    whole = fs.train(trained.study, "whole", backbone=trained.own, schedules=FEW, machine=machine)
-    steps = iter(range(12))
-
-    def stop(_step) -> None:
-        if next(steps, None) is None:
-            raise KeyboardInterrupt
-
-    real = loop._is_due
-    monkeypatch.setattr(loop, "_is_due", lambda *about: (stop(about), real(*about))[1])
-    with pytest.raises(KeyboardInterrupt):
-        fs.train(trained.study, "killed", backbone=trained.own, schedules=FEW, machine=machine)
-    monkeypatch.setattr(loop, "_is_due", real)
-    again = fs.train(trained.study, "killed", backbone=trained.own, schedules=FEW, machine=machine)
-    assert again.found["nll"] == pytest.approx(whole.found["nll"], abs=0.05)
+    whole = [step.loss for step in steps("whole")]
+    killed = steps("killed")
+    before = [next(killed).loss for _ in range(5)]
+    killed.close()
+    after = [*steps("killed")]
+    assert after[0].step == 6
+    assert before + [step.loss for step in after] == pytest.approx(whole, rel=1e-2)
 
 
 def test_a_batch_that_a_gpu_cannot_hold_goes_through_in_parts(tmp_path: Path) -> None:
-    from faultscape.uncertainty.training.loop import Machine, Task, train
-    from faultscape.uncertainty.training.plan import TrainingPlan
-
-    def read(number: int) -> tuple[np.ndarray, np.ndarray]:
-        rng = np.random.default_rng(number)
-        return rng.integers(0, 256, (256, 256, 3), dtype=np.uint8), rng.integers(0, 3, (256, 256)).astype(np.int16)
-
     def wide():
         torch.manual_seed(0)
         layers = torch.nn.Conv2d(3, 256, 3, padding=1), torch.nn.ReLU(), torch.nn.Conv2d(256, 3, 1)
         return fs.uncertainty.replace_head(torch.nn.Sequential(*layers), "linear")
 
-    plan = TrainingPlan(steps=2, batch=8, rate=1e-3, crop=(256, 256), scale=(1.0, 1.0))
     losses, said = [], []
     for folder, share in (("whole", 1.0), ("parts", 9e8 / torch.cuda.get_device_properties(0).total_memory)):
         torch.cuda.empty_cache()
         torch.cuda.set_per_process_memory_fraction(share)
-        steps = train(wide(), plan, Task(8, read), tmp_path / folder, "key", Machine("cuda"), say=said.append)
+        steps = train(wide(), PLAN, Task(8, read), tmp_path / folder, "key", Machine("cuda"), say=said.append)
         losses.append([step.loss for step in steps])
     assert losses[1] == pytest.approx(losses[0], rel=1e-4)
     assert said

@@ -165,6 +165,29 @@ def test_short_memory_halves_the_batch_for_good_and_results_stay() -> None:
     assert short.sizes == [8, 4, 2, 2, 2, 2, 2, 2, 2, 2]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "CUDA out of memory. Tried to allocate 2.00 GiB",
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes",
+    ],
+)
+def test_whatever_torch_calls_short_memory_halves_the_batch_for_good(words: str) -> None:
+    sizes: list[int] = []
+
+    def module(pictures: Any) -> Any:
+        sizes.append(len(pictures))
+        if len(pictures) > 1:
+            raise RuntimeError(words)
+        return pictures
+
+    model = Inference(of_module(module, "short", {"batch": 4}))
+    for _ in range(2):
+        assert [out.problem for out in model.predict([photo(k) for k in range(3)])] == ["", "", ""]
+    assert sizes == [3, 2, 1, 1, 1, 1, 1, 1]  # for good: what merely failed would be tried whole again
+
+
 def test_a_picture_that_fits_into_no_memory_is_told_alone() -> None:
     def fails(block: np.ndarray) -> None:
         if len(block) > 1 or block.mean() > 0.9:

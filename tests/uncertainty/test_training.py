@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import faultscape as fs
-from faultscape.errors import ModelError, OptionError, is_of_memory
+from faultscape.errors import ModelError, OptionError, is_out_of_memory
 from faultscape.uncertainty.training.crops import crop
 from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
 from faultscape.uncertainty.training.plan import TrainingPlan
@@ -192,7 +192,7 @@ def no_memory(_) -> None:
 def test_an_allocation_that_fails_on_a_processor_is_known_for_what_it_is(torch) -> None:
     with pytest.raises(RuntimeError) as failed:
         torch.empty(10**15)
-    assert is_of_memory(failed.value)
+    assert is_out_of_memory(failed.value)
 
 
 def _short(inner, most, x):

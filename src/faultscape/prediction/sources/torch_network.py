@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import ModelError, OptionError, closest, is_of_memory, library_text
+from faultscape.errors import ModelError, OptionError, closest, is_out_of_memory, library_text
 from faultscape.library_warnings import without_warnings
 from faultscape.metrics.scorers import NONE, scorer_named
 from faultscape.prediction.classifiers import as_pixel
@@ -216,7 +216,7 @@ def running(name: str, device: str, precision: str) -> Iterator[None]:
     except ModelError:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a network raises
-        if is_of_memory(error):
+        if is_out_of_memory(error):
             torch.cuda.empty_cache()  # nothing where there is no GPU
             raise MemoryError(library_text(error, first_line=True)) from None
         raise ModelError(f"{name}: the network failed: {type(error).__name__}: {library_text(error, first_line=True)}") from None

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from faultscape.choices import LossName
-from faultscape.errors import ModelError, is_of_memory
+from faultscape.errors import ModelError, is_out_of_memory
 from faultscape.uncertainty.heads.channels import Head
 from faultscape.uncertainty.heads.gaussian_process import GaussianProcessHead
 from faultscape.uncertainty.training.labels import IGNORED
@@ -26,7 +26,7 @@ def in_memory(image: Tensor) -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        if not is_of_memory(error):
+        if not is_out_of_memory(error):
             raise
         raise ModelError(
             f"an image of {'x'.join(map(str, image.shape[:1:-1]))} does not fit into memory for validation or the covariance, which use whole images; use a smaller --size"
@@ -71,7 +71,7 @@ class Shares:
                 parts = zip(images.split(self.most), labels.split(self.most), strict=True)
                 total = sum(share(part, said) for part, said in parts)
             except (MemoryError, RuntimeError) as error:
-                if not is_of_memory(error):
+                if not is_out_of_memory(error):
                     raise
                 if min(self.most, len(images)) <= 1:
                     raise ModelError(
