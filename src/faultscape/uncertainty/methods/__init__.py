@@ -1,0 +1,1 @@
+"""Methods that make a trained network doubt."""

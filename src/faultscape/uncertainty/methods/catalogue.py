@@ -1,0 +1,106 @@
+"""METHODS: the ways to make a trained network doubt that are fitted to it, each a complete entry; help, documents and tables are read off it.
+
+Conventions: reading this loads no torch: ``place`` names the class of a method. ``taps`` is how many layers it sees: none, one or several. ``options`` are what it can be told, with their defaults, ``search`` the values that --select tries, on a validation set with unknown
+objects; a method that was searched so has the flag ``tuned-with-ood``. A fitted method is a scorer of its model by its name.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from faultscape.errors import OptionError, closest
+from faultscape.uncertainty.catalogue import Value
+
+Taps = Literal["none", "one", "several"]
+TUNED = "tuned-with-ood"
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method: its ``formula`` in the letters of the documentation, and ``place``, ``module:class``."""
+
+    name: str
+    title: str
+    formula: str
+    place: str
+    taps: Taps = "one"
+    options: Mapping[str, Value] = field(default_factory=dict)
+    search: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    source: str = ""
+
+    @property
+    def build(self) -> Any:
+        """The class of the method; torch is loaded for it."""
+        module, _, name = self.place.partition(":")
+        return getattr(importlib.import_module(f"faultscape.uncertainty.methods.{module}"), name)
+
+    def check(self, told: Mapping[str, Value]) -> None:
+        """OptionError for an option that this method does not have, or a value that it cannot have."""
+        if unknown := next((key for key in told if key not in self.options), None):
+            known = ", ".join(self.options) or "no options"
+            raise OptionError(f"method {self.name} has no option {unknown!r}; it has {known}.{closest(unknown, [*self.options])}")
+        for key, value in told.items():
+            fits, words = _FITTING.get(key, (lambda _: True, ""))
+            if not fits(value):
+                raise OptionError(f"method {self.name}: {key} is {words}; got {value!r}")
+
+
+def _whole(value: Value) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _above(value: Value) -> bool:
+    return isinstance(value, int | float) and value > 0
+
+
+_FITTING: Mapping[str, tuple[Callable[[Value], bool], str]] = {
+    **{key: (_whole, "a whole number, 1 or more") for key in ("k", "steps", "batch", "blocks", "width", "depth")},
+    **{key: (_above, "above 0") for key in ("temperature", "rate", "shrink")},
+    "epsilon": (lambda value: isinstance(value, int | float) and value >= 0, "0 or more"),
+    "join": (lambda value: value in ("minimum", "logistic"), "minimum or logistic"),
+    **{key: (lambda value: isinstance(value, bool), "true or false") for key in ("printed", "by_class")},
+}
+_FLOW = {"steps": 3000, "rate": 1e-3, "batch": 512, "blocks": 32, "width": 256, "depth": 1, "epsilon": 0.0, "join": "minimum"}
+
+# fmt: off
+METHODS: tuple[Method, ...] = (
+    Method(
+        "odin", "ODIN", "1 - max softmax(z(x - e sign grad) / T)", "odin:Odin", "none", {"temperature": 1.0, "epsilon": 0.0},
+        {"temperature": (1.0, 3.0, 10.0, 100.0, 1000.0), "epsilon": (0.0, 0.001, 0.002, 0.004)}, "S4 B.2; Liang et al. 2018",
+    ),
+    Method(
+        "standardised-max-logit", "Standardised max logit", "-(max z - mean of its class) / deviation of its class", "standardised_logit:StandardisedMaxLogit", "none",
+        source="Jung et al. 2021",
+    ),
+    Method(
+        "mahalanobis", "Mahalanobis distance", "min over classes of sqrt((f - m)' S^-1 (f - m) / D)", "class_distance:ClassDistance", "one", {"shrink": 1e-4}, source="Lee et al. 2018",
+    ),
+    Method(
+        "knn", "kNN density", "-log mean exp(cos(f, f_i)) over the k nearest", "knn_density:KnnDensity", "one", {"k": 10, "printed": False, "by_class": False},
+        {"k": (1, 2, 5, 10, 20, 50, 100)}, "S4 5.1, eq. 5",
+    ),
+    Method(
+        "knn-class", "kNN class density", "1 - share of the class in sum exp(cos(f, f_i)) over the k nearest", "knn_density:KnnDensity", "one", {"k": 200, "printed": False, "by_class": True},
+        {"k": (20, 50, 100, 200, 500)}, "S4 5.1, eq. 4",
+    ),
+    Method(
+        "flow", "Learned embedding density", "(NLL of f - mean NLL of training) / D", "flow_density:FlowDensity", "several", _FLOW, {"epsilon": (0.0, 0.05, 0.1, 0.2, 0.25, 0.5)}, "S4 5.2, eq. 6 to 8",
+    ),
+)
+# fmt: on
+
+
+def method_named(name: str) -> Method:
+    """Return the method of a name; OptionError with the nearest name otherwise.
+
+    >>> method_named("knn").title
+    'kNN density'
+    """
+    for method in METHODS:
+        if method.name == name:
+            return method
+    known = [method.name for method in METHODS]
+    raise OptionError(f"method {name!r} is not known; known are {', '.join(known)}.{closest(name, known)}")

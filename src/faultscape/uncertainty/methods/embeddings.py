@@ -1,0 +1,109 @@
+"""Embeddings: the features that a layer gives, as a grid over the image, and a sample of those of training images with the classes of their patches.
+
+Conventions: a grid is (N, D, h, w). What a layer gives is a grid already, or tokens (N, L, D) row by row, perhaps behind a few that stand for no place (class, distillation and register tokens). The patch of a
+place is the part of the image that it is the like share of: row r of H belongs to row r * h // H of h. A training embedding has all classes of its patch (S4 5.1). One whose patch holds a pixel that is withheld (IGNORED) is
+never drawn, since it would teach a method the very objects that it is to find; nor is one without a pixel of any class.
+Source: S4 5.1 and B.5.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from faultscape.errors import MetricError, ModelError
+from faultscape.uncertainty.training.labels import IGNORED
+
+_NO_PLACE = range(9)  # tokens that may stand before those of places
+
+
+@dataclass(frozen=True, eq=False)
+class Embeddings:
+    """A sample of features (n, D) float32 and which of the K classes the patch of each has, (n, K) bool."""
+
+    values: Tensor
+    classes: Tensor
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def only_class(self) -> Tensor:
+        """The one class (n,) that a patch has, -1 where it has several.
+
+        >>> Embeddings(torch.zeros(2, 1), torch.tensor([[False, True], [True, True]])).only_class.tolist()
+        [1, -1]
+        """
+        found = self.classes.int().argmax(1)
+        return torch.where(self.classes.sum(1) == 1, found, -1)
+
+
+def as_grid(values: Tensor, size: tuple[int, int], name: str = "the layer") -> Tensor:
+    """Return what a layer gave for images of ``size`` (height, width) as (N, D, h, w). ModelError where it is no grid over the image, or no number.
+
+    >>> as_grid(torch.zeros(1, 7, 5), (32, 48)).shape  # 2 x 3 patches of 16 pixels and a class token
+    torch.Size([1, 5, 2, 3])
+    """
+    if values.ndim == 4 and min(values.shape[2:]) > 1:
+        return values
+    if values.ndim == 3:
+        for before in _NO_PLACE:
+            if (sides := _sides(values.shape[1] - before, size)) is not None:
+                return values[:, before:].transpose(1, 2).unflatten(2, sides)
+    raise ModelError(
+        f"{name}: gave {tuple(values.shape)} for an image of {size[1]}x{size[0]}; expected features N x D x h x w, or tokens N x L x D of a grid of patches"
+    )
+
+
+def _sides(places: int, size: tuple[int, int]) -> tuple[int, int] | None:
+    """Return (h, w) of the grid of so many places whose patches are squares of whole pixels, None where there is none."""
+    height, width = size
+    if places < 4:
+        return None
+    about = math.sqrt(height * width / places)
+    for side in range(max(1, math.floor(about) - 1), math.ceil(about) + 2):
+        for sides in ((height // side, width // side), (-(-height // side), -(-width // side))):
+            if sides[0] * sides[1] == places:
+                return sides
+    return None
+
+
+def patch_classes(labels: np.ndarray, sides: tuple[int, int], classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return which of the classes (h * w, K) the patch of each place has, of labels (H, W), and which places (h * w,) may be drawn.
+
+    >>> has, may = patch_classes(np.array([[0, 1, -100, 1], [0, 0, 1, 1]]), (1, 2), 2)
+    >>> has.tolist(), may.tolist()
+    ([[True, True], [False, True]], [True, False])
+    """
+    rows, columns = (np.arange(n) * side // n for n, side in zip(labels.shape, sides, strict=True))
+    place = rows[:, None] * sides[1] + columns
+    kept = labels >= 0
+    counts = np.bincount((place[kept] * classes + labels[kept]).ravel(), minlength=sides[0] * sides[1] * classes)
+    has = counts.reshape(-1, classes) > 0
+    withheld = np.bincount(place[labels == IGNORED].ravel(), minlength=len(has)) > 0
+    return has, has.any(1) & ~withheld
+
+
+def draw(grid: Tensor, labels: np.ndarray, classes: int, most: int, key: str) -> Embeddings:
+    """Return up to ``most`` embeddings of one image's grid (D, h, w), drawn evenly by the image's ``key``, with the classes of their patches, of labels (H, W). ModelError where features are not finite."""
+    sides = (grid.shape[1], grid.shape[2])
+    has, may = patch_classes(labels, sides, classes)
+    seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "little")
+    drawn = torch.from_numpy(np.sort(np.random.default_rng(seed).permutation(np.flatnonzero(may))[:most]))
+    values = grid.reshape(len(grid), -1)[:, drawn].T.float().contiguous()
+    if not torch.isfinite(values).all():
+        raise ModelError("the layer gave NaN or infinity; choose another, or run the network in float32")
+    return Embeddings(values, torch.from_numpy(has)[drawn])
+
+
+def together(parts: Sequence[Embeddings]) -> Embeddings:
+    """Return all embeddings of several images. MetricError where there are none."""
+    if not any(len(part) for part in parts):
+        raise MetricError("no training image has a patch with labelled pixels of known classes and none that are withheld")
+    return Embeddings(torch.cat([part.values for part in parts]), torch.cat([part.classes for part in parts]))

@@ -1,0 +1,66 @@
+"""The method flow: the negative log-likelihood of features under a flow, of one layer or of several together.
+
+Conventions: of each layer the NLL less its mean over the training embeddings (eq. 8), so that 0 is as likely as they are on average, divided by the number of features: layers of different widths then speak in one unit, nats a
+feature (the division is ours, and changes no order within a layer). Several layers are joined at the size of the image: by their minimum, or weighted by a logistic regression on a validation set with unknown objects. With
+``epsilon`` the input is first moved against the gradient of the mean NLL (S4 Table 9).
+Source: S4 5.2, eq. 6 to 8, B.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from faultscape.maps.winners import enlarged
+from faultscape.uncertainty.catalogue import Value
+from faultscape.uncertainty.methods.flow import RealNVP
+
+
+class FlowDensity:
+    """A flow for each layer with the mean NLL of its training embeddings, and how layers are joined: ``weights`` of a logistic regression, or their minimum."""
+
+    def __init__(self, layers: Sequence[str], options: Mapping[str, Value], tensors: Mapping[str, Tensor]) -> None:
+        self.layers, self.epsilon = tuple(layers), float(options["epsilon"])
+        self.flows: list[RealNVP] = []
+        for number in range(len(self.layers)):
+            begin = f"flow{number}/"
+            held = {name.removeprefix(begin): value for name, value in tensors.items() if name.startswith(begin)}
+            flow = RealNVP(len(held["centre"]), int(options["blocks"]), int(options["width"]), int(options["depth"]))
+            flow.load_state_dict(held)
+            self.flows.append(flow.eval().requires_grad_(requires_grad=False))
+        self.means, self.weights = tensors["means"], tensors.get("weights")
+
+    def values(self, features: Sequence[Tensor], logits: Tensor) -> tuple[Tensor, ...]:
+        """Return the normalised NLL a feature (N, 1, h, w) of each layer."""
+        del logits
+        return tuple(self._normalised(number, grid) for number, grid in enumerate(features))
+
+    def _normalised(self, number: int, grid: Tensor) -> Tensor:
+        flow = self.flows[number].to(grid.device)
+        rows = grid.permute(0, 2, 3, 1).reshape(-1, grid.shape[1]).float()
+        return ((flow.nll(rows) - self.means[number].to(grid.device)) / flow.dimensions).reshape(len(grid), 1, *grid.shape[2:])
+
+    def objective(self, features: Sequence[Tensor], logits: Tensor) -> Tensor:
+        """Return the mean NLL of the image over all layers."""
+        return torch.stack([value.mean() for value in self.values(features, logits)]).mean()
+
+    def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
+        """Return the score at a size: each layer bilinearly, then all together."""
+        joined = np.array(enlarged(values[0], size)[0])
+        if self.weights is not None:
+            joined *= np.float32(self.weights[0])
+        for number, value in enumerate(values[1:], 1):
+            other = enlarged(value, size)[0]
+            if self.weights is None:
+                np.minimum(joined, other, out=joined)
+            else:
+                joined += np.float32(self.weights[number]) * other
+        return joined
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return the weights of the flows, and what joins them."""
+        held = {f"flow{number}/{name}": value for number, flow in enumerate(self.flows) for name, value in flow.state_dict().items()}
+        return held | {"means": self.means} | ({} if self.weights is None else {"weights": self.weights})

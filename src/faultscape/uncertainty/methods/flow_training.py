@@ -1,0 +1,104 @@
+"""Train a flow on embeddings by their likelihood alone, and keep the one that is best on embeddings that it did not learn from.
+
+Conventions: of the embeddings, in an order that follows from the seed, the first 2,000 (at most a tenth) choose the step, the next as many are reported, the rest is learnt. No unknown object has a part in it. Batches follow from the seed and the step, so that a
+run that was killed goes on from its last checkpoint to the same flow. A loss that is not finite stops it.
+Source: S4 5.2, eq. 6 and B.6 (2,000 embeddings for validation and testing, Adam, rate 1e-4, 200k steps). Batch size, width and depth are ours.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from faultscape.errors import MetricError, ModelError
+from faultscape.uncertainty.methods.flow import RealNVP
+from faultscape.uncertainty.training import checkpoints
+
+HELD_OUT = 2000
+_LOOKS = 20  # how often the held-out embeddings are asked
+
+
+@dataclass(frozen=True)
+class FlowPlan:
+    """How a flow is made and trained."""
+
+    steps: int = 3000
+    rate: float = 1e-3
+    batch: int = 512
+    blocks: int = 32
+    width: int = 256
+    depth: int = 1
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class TrainedFlow:
+    """A flow in use, the mean NLL of what it learnt from, of the embeddings that chose it and of those that had no part, and the step that was chosen."""
+
+    flow: RealNVP
+    learnt: float
+    chosen: float
+    tested: float
+    step: int
+
+
+def train_flow(
+    values: Tensor, plan: FlowPlan, folder: Path | None = None, key: str = "", device: str = "cpu", tick: Callable[[int], None] = lambda _: None
+) -> TrainedFlow:
+    """Return a flow trained on embeddings (n, D) by a plan; checkpoints of this ``key`` go to a folder, and away when it is done. MetricError for too few embeddings, ModelError where the loss is not finite."""
+    order = torch.from_numpy(np.random.default_rng(plan.seed).permutation(len(values)))
+    held = min(HELD_OUT, len(values) // 10)
+    if held < 10 or values.shape[1] < 2:
+        raise MetricError(f"{len(values)} embeddings of {values.shape[1]} numbers; a flow needs 100 or more of 2 or more: keep more, or choose another layer")
+    choosing, testing, learning = values[order[:held]], values[order[held : 2 * held]], values[order[2 * held :]]
+    flow = RealNVP(values.shape[1], plan.blocks, plan.width, plan.depth, plan.seed)
+    flow.centre.copy_(learning.mean(0))
+    flow.spread.copy_(learning.std(0).clamp_min(1e-6))
+    flow = flow.to(device)
+    optimiser = torch.optim.Adam(flow.parameters(), plan.rate)
+    about = checkpoints.read(folder, key, flow, optimiser) if folder else {"step": 0}
+    best, best_step, kept = math.inf, 0, copy.deepcopy(flow)  # of which the last step may be another
+    if folder and about["step"] and (of_best := checkpoints.read(folder / "best", key, kept, torch.optim.SGD(kept.parameters(), 1.0)))["step"]:
+        best, best_step = float(of_best["nll"]), int(of_best["step"])
+    every = max(1, plan.steps // _LOOKS)
+    tick(int(about["step"]))
+    for step in range(int(about["step"]), plan.steps):
+        flow.train()
+        some = np.random.default_rng([plan.seed, step]).integers(0, len(learning), plan.batch)
+        value = flow.nll(learning[torch.from_numpy(some)].to(device)).mean()
+        if not torch.isfinite(value):
+            raise ModelError(f"the flow's loss is {float(value)} at step {step + 1}; lower --rate, or choose a layer before an activation")
+        optimiser.zero_grad()
+        value.backward()
+        torch.nn.utils.clip_grad_norm_(flow.parameters(), 10.0)
+        optimiser.step()
+        tick(1)
+        if (step + 1) % every == 0 or step + 1 == plan.steps:
+            found = _mean_nll(flow, choosing, device)
+            if found < best:
+                best, best_step = found, step + 1
+                kept.load_state_dict(flow.state_dict())
+        if folder and (step + 1) % every == 0 and step + 1 < plan.steps:
+            if best_step == step + 1:  # before the other, which may count only with this one
+                checkpoints.write(folder / "best", best_step, key, kept, torch.optim.SGD(kept.parameters(), 1.0), {"nll": best})
+            checkpoints.write(folder, step + 1, key, flow, optimiser, {})
+    flow.load_state_dict(kept.state_dict())
+    for place in (folder / "best", folder) if folder else ():
+        checkpoints.remove(place)
+    made = TrainedFlow(flow.eval().cpu(), _mean_nll(flow, learning, "cpu"), best, _mean_nll(flow, testing, "cpu"), best_step)
+    if not all(math.isfinite(number) for number in (made.learnt, made.chosen, made.tested)):
+        raise ModelError("the flow gives no finite likelihood; choose a layer before an activation, or lower --rate")
+    return made
+
+
+@torch.no_grad()
+def _mean_nll(flow: RealNVP, values: Tensor, device: str) -> float:
+    flow.eval()
+    return float(torch.cat([flow.nll(part.to(device)).cpu() for part in values.split(1 << 16)]).double().mean())

@@ -1,0 +1,72 @@
+"""The methods knn and knn-class: the density of a feature among those of training images, and the share of it that has the predicted class.
+
+Conventions: see `neighbours`. The prediction is brought to the grid of the layer by the mean of the probabilities of each place's patch. Of knn-class a neighbour has all classes of its patch.
+Source: S4 5.1, eq. 4 and 5, B.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from faultscape.errors import MetricError, OptionError
+from faultscape.maps.winners import enlarged
+from faultscape.uncertainty.catalogue import Value
+from faultscape.uncertainty.methods.embeddings import Embeddings
+from faultscape.uncertainty.methods.neighbours import class_score, density_score, nearest, unit
+
+
+class KnnDensity:
+    """Training features of one layer, of length 1, and of knn-class the classes (m, K) of their patches and the class of each channel."""
+
+    epsilon = 0.0
+
+    def __init__(self, layers: Sequence[str], options: Mapping[str, Value], tensors: Mapping[str, Tensor]) -> None:
+        self.layers = tuple(layers)
+        self.k, self.printed = int(options["k"]), bool(options["printed"])
+        self.keys, self.classes, self.channels = (tensors.get(name) for name in ("keys", "classes", "channels"))
+        if self.keys is None or self.k > len(self.keys):
+            raise MetricError(
+                f"k is {self.k}, and there are {0 if self.keys is None else len(self.keys)} training embeddings; lower k, or keep more"
+            )
+
+    @classmethod
+    def fit(cls, layers: Sequence[str], samples: Sequence[Embeddings], options: Mapping[str, Value], channels: Tensor) -> KnnDensity:
+        """Return the method with these training features; ``channels`` (C,) is the class of each channel of the network, -1 of none."""
+        tensors = {"keys": unit(samples[0].values)}
+        if bool(options["by_class"]):
+            tensors |= {"classes": samples[0].classes, "channels": channels}
+            if len(samples[0].classes[0]) < 2:
+                raise OptionError("knn-class needs at least two classes")
+        return cls(layers, options, tensors)
+
+    def values(self, features: Sequence[Tensor], logits: Tensor) -> tuple[Tensor, ...]:
+        """Return the score (N, 1, h, w) on the grid of the layer."""
+        grid = features[0]
+        queries = unit(grid.permute(0, 2, 3, 1).reshape(-1, grid.shape[1]).float())
+        assert self.keys is not None
+        cosines, places = nearest(queries, self.keys.to(queries), self.k)
+        if self.classes is None or self.channels is None:
+            score = density_score(cosines, printed=self.printed)
+        else:
+            shares = torch.nn.functional.adaptive_avg_pool2d(logits.float().softmax(1), grid.shape[2:])
+            said = self.channels.to(shares.device)[shares.argmax(1)].reshape(-1, 1)
+            own = self.classes.to(shares.device)[places, said.clamp_min(0)] & (said >= 0)
+            score = class_score(cosines, own, printed=self.printed)
+        return (score.reshape(len(grid), 1, *grid.shape[2:]),)
+
+    def objective(self, features: Sequence[Tensor], logits: Tensor) -> Tensor:
+        """Never asked: epsilon is 0."""
+        raise NotImplementedError
+
+    def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
+        """Return the score at a size, bilinearly: S4 up-samples the density."""
+        return np.array(enlarged(values[0], size)[0])
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return the training features and their classes."""
+        held = {"keys": self.keys, "classes": self.classes, "channels": self.channels}
+        return {name: value for name, value in held.items() if value is not None}

@@ -1,0 +1,74 @@
+"""How near features lie to those of training images: the density of the nearest neighbours by cosine, and the share of them that have the predicted class.
+
+Conventions: features are (n, D) and are brought to length 1; one that has no length is like none (cosine 0). Neighbours are exact: the largest cosines of all, found a block of training features at a time. The paper prints exp(-cos) in
+eq. 4 and 5 and calls the sum a density, though it is largest for what is far. A density grows with nearness: here it is the mean of exp(cos) over k neighbours, and the score its negative logarithm,
+from -1 (k features just like it) to 1. ``printed`` takes the mean of exp(-cos) as the score, as if eq. 5 were a distance; of one neighbour both order alike. In eq. 4 the class's share of the density is taken
+from 1; as printed the weights of near and far neighbours are swapped.
+Source: S4 5.1, eq. 4 and 5, B.5; Mandelbaum and Weinshall 2017; Papernot and McDaniel 2018 (cosine).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from faultscape.errors import MetricError
+
+_QUERIES, _KEYS = 1024, 8192  # held against each other at a time: 32 MB of cosines
+
+
+def unit(features: Tensor) -> Tensor:
+    """Return features (..., D) of length 1, or 0 where they have none.
+
+    >>> unit(torch.tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+    """
+    return features / features.norm(dim=-1, keepdim=True).clamp_min(1e-12)
+
+
+def nearest(queries: Tensor, keys: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """Return the cosines (n, k), the largest first, and the places (n, k) of the k nearest of keys (m, D), of length 1 as the queries (n, D) are. MetricError where there are fewer than k.
+
+    >>> keys = unit(torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]))
+    >>> nearest(keys[:1], keys, 2)[1].tolist()
+    [[0, 1]]
+    """
+    if k > len(keys):
+        raise MetricError(f"{len(keys)} training embeddings; {k} neighbours need as many: lower k, or keep more embeddings")
+    found = [_nearest(some, keys, k) for some in queries.split(_QUERIES)]
+    cosines, places = zip(*found, strict=True)
+    return torch.cat(cosines), torch.cat(places)
+
+
+def _nearest(queries: Tensor, keys: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    best: tuple[Tensor, Tensor] | None = None
+    for first in range(0, len(keys), _KEYS):
+        cosines = queries @ keys[first : first + _KEYS].T
+        values, places = cosines.topk(min(k, cosines.shape[1]), dim=1)
+        places = places + first
+        if best is not None:
+            values, places = torch.cat([best[0], values], dim=1), torch.cat([best[1], places], dim=1)
+            values, order = values.topk(min(k, values.shape[1]), dim=1)
+            places = places.gather(1, order)
+        best = values, places
+    assert best is not None
+    return best
+
+
+def density_score(cosines: Tensor, *, printed: bool = False) -> Tensor:
+    """Return the score (n,) of cosines (n, k) to the nearest neighbours, large = far from all (S4 eq. 5).
+
+    >>> density_score(torch.tensor([[1.0, 1.0], [0.0, 0.0]])).tolist()
+    [-1.0, -0.0]
+    """
+    return (-cosines).exp().mean(1) if printed else -cosines.exp().mean(1).log()
+
+
+def class_score(cosines: Tensor, has: Tensor, *, printed: bool = False) -> Tensor:
+    """Return 1 - the share of the density (n,) that neighbours have whose patch holds the predicted class, ``has`` (n, k) (S4 eq. 4).
+
+    >>> class_score(torch.zeros(1, 4), torch.tensor([[True, True, True, False]])).tolist()
+    [0.25]
+    """
+    weights = (-cosines if printed else cosines).exp()
+    return (weights * ~has).sum(1) / weights.sum(1)

@@ -1,0 +1,68 @@
+"""The method standardised-max-logit: how far the largest logit lies below what is usual where this class is predicted.
+
+Conventions: of each channel the mean and the standard deviation of the largest logit where it is the largest, over training images; a channel that is never the largest has those of all. The score is -(max z - mean) / deviation of the predicted channel, made at the
+size of the labels. The smoothing and the treatment of boundaries of the paper are left out.
+Source: Jung et al. 2021, eq. 3 to 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from faultscape.maps.winners import enlarged
+from faultscape.uncertainty.catalogue import Value
+from faultscape.uncertainty.methods.embeddings import Embeddings
+
+_ROWS = 64  # of the image, whose logits are held at a time
+
+
+class StandardisedMaxLogit:
+    """The mean and the standard deviation of the largest logit by channel, (C,) each."""
+
+    epsilon = 0.0
+
+    def __init__(self, layers: Sequence[str], options: Mapping[str, Value], tensors: Mapping[str, Tensor]) -> None:
+        del layers, options
+        self.layers: tuple[str, ...] = ()
+        self.mean, self.deviation = tensors["mean"], tensors["deviation"]
+
+    @classmethod
+    def fit(cls, layers: Sequence[str], samples: Sequence[Embeddings], options: Mapping[str, Value], channels: Tensor) -> StandardisedMaxLogit:
+        """Return the method with the statistics of these logits, a sample of pixels of training images."""
+        del channels
+        top, place = samples[0].values.double().max(1)
+        count = samples[0].values.shape[1]
+        mean, deviation = top.mean().repeat(count), top.std().repeat(count)
+        for channel in range(count):
+            own = top[place == channel]
+            if len(own) > 1 and own.std() > 0:
+                mean[channel], deviation[channel] = own.mean(), own.std()
+        return cls(layers, options, {"mean": mean.float(), "deviation": deviation.clamp_min(1e-6).float()})
+
+    def values(self, features: Sequence[Tensor], logits: Tensor) -> tuple[Tensor, ...]:
+        """Return the logits."""
+        del features
+        return (logits,)
+
+    def objective(self, features: Sequence[Tensor], logits: Tensor) -> Tensor:
+        """Never asked: epsilon is 0."""
+        raise NotImplementedError
+
+    def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
+        """Return the score at a size."""
+        mean, deviation = self.mean.numpy(), self.deviation.numpy()
+        out = np.empty((size[1], size[0]), np.float32)
+        for first in range(0, size[1], _ROWS):
+            rows = slice(first, min(first + _ROWS, size[1]))
+            logits = enlarged(values[0], size, rows)
+            channel = logits.argmax(0)
+            out[rows] = (mean[channel] - logits.max(0)) / deviation[channel]
+        return out
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return the statistics."""
+        return {"mean": self.mean, "deviation": self.deviation}
