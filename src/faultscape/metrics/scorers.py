@@ -10,6 +10,7 @@ Source: S4 5.1, eq. 1 and 2; S3 3; Hendrycks and Gimpel 2017; Hendrycks et al. 2
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -22,7 +23,7 @@ from faultscape.metrics.doubt import LOGIT_END
 from faultscape.metrics.pixel_facts import PixelFacts
 from faultscape.metrics.scores.submissions import round_submitted
 
-Needs = Literal["nothing", "probabilities", "logits", "members", "variance", "submission"]
+Needs = Literal["nothing", "probabilities", "logits", "members", "variance", "submission", "fitted"]
 _BLOCK = 1 << 15  # pixels whose scores are rounded at a time
 _LEAST_VARIANCE = np.float32(1e-30)
 NONE = "none"  # the word for no scorer at all
@@ -84,6 +85,7 @@ def _not_computed(_facts: PixelFacts) -> np.ndarray:
     raise AssertionError  # `missing` says before that no model gives it
 
 
+_FITTED = re.compile(r"([\w.+-]+)@([0-9a-f]{12})")
 SUBMITTED = Scorer("submitted", "Submitted score", "what a submission wrote", _not_computed, needs="submission", source="S4 4")
 
 
@@ -95,7 +97,19 @@ def scorer_named(name: str) -> Scorer:
     """
     if name == SUBMITTED.name:
         return SUBMITTED
+    if fitted := split_fitted(name):
+        return Scorer(fitted[0], fitted[0], "", _not_computed, needs="fitted")
     return plug.find("scorer", name, {scorer.name: scorer for scorer in SCORERS}, of=Scorer)
+
+
+def split_fitted(word: str) -> tuple[str, str] | None:
+    """Return the name and the digest of a method that was fitted to a model, of its word among scorers, ``NAME@DIGEST``; None of another.
+
+    >>> split_fitted("knn@3fa2c1b2d4e5"), split_fitted("msp")
+    (('knn', '3fa2c1b2d4e5'), None)
+    """
+    found = _FITTED.fullmatch(word)
+    return (found[1], found[2]) if found else None
 
 
 def missing(scorer: Scorer, facts: PixelFacts) -> str:
@@ -107,6 +121,8 @@ def missing(scorer: Scorer, facts: PixelFacts) -> str:
     """
     if scorer.needs == "logits" and facts.log_sum is None:
         return "logits"
+    if scorer.needs == "fitted":
+        return "a network (`faultscape fit` fits a method to one)"
     if scorer.needs == "submission":
         return "a program that writes it (`reliability --submission`)"
     if scorer.needs == "variance" and facts.variance is None:

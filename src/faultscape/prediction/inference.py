@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,10 +19,13 @@ from faultscape.errors import FaultscapeError, ModelError, OptionError
 from faultscape.maps import winners
 from faultscape.maps.resize import nearest
 from faultscape.metrics.pixel_facts import PixelFacts, facts_of, facts_of_members
-from faultscape.prediction import windows
+from faultscape.prediction import fitted_methods, windows
 from faultscape.prediction.keep import Arrays, Keep, doubts, folder_of, needs_members
 from faultscape.prediction.merge import Merged
 from faultscape.prediction.sources.network import Answer, Network, Size
+
+if TYPE_CHECKING:
+    from faultscape.uncertainty.methods.fitted import Fitted
 
 _PLAIN = Keep()
 NAN = "the network gave NaN"
@@ -70,15 +73,24 @@ class Output:
 class Inference:
     """A network and the way it is shown photos; its methods may run in several threads at once. ``warm`` says whether it ran before.
 
-    ``temperature`` divides its scores and those of its members: one number, or one a class.
+    ``temperature`` divides its scores and those of its members: one number, or one a class. ``methods`` are those fitted to it, {word: method}, which score pixels beside its scorers; they see scores that no temperature divided.
     """
 
-    def __init__(self, network: Network, way: Way | None = None, keep: Keep = _PLAIN, temperature: Sequence[float] = ()) -> None:
+    def __init__(
+        self,
+        network: Network,
+        way: Way | None = None,
+        keep: Keep = _PLAIN,
+        temperature: Sequence[float] = (),
+        methods: Mapping[str, Fitted] = {},
+    ) -> None:
         way, own = way or Way(), getattr(network, "window", None)  # a network may say in which windows it was made to see
         if own and way.window is None:
             way = replace(way, window=own, stride=way.stride or getattr(network, "stride", None))
         self.network, self.way, self.keep = network, way, keep
         self.warm = False
+        self.methods = methods
+        self.layers = (*keep.embeddings, *(layer for layer in fitted_methods.layers_of(methods) if layer not in keep.embeddings))
         self._temperature = np.asarray(temperature, np.float32)[:, None, None] if len(temperature) else None
         self._spent = threading.local()
         self._batch = network.batch
@@ -187,7 +199,7 @@ class Inference:
             return Output(labels, kept)
         facts = self._facts(answer, target)
         try:
-            kept |= doubts(self.keep, facts, len(answer.scores), key)
+            kept |= doubts(self.keep, facts, len(answer.scores), key, self._scored(answer, target))
         except FaultscapeError as error:
             return Output(None, problem=f"{self.network.name}: {error}")
         return Output(labels, kept)
@@ -212,7 +224,7 @@ class Inference:
         facts = replace(facts, variance=_enlarged(answer.variance, target))
         assert facts.labels is not None
         try:
-            kept = kept | doubts(self.keep, facts, len(answer.members[0]), key)
+            kept = kept | doubts(self.keep, facts, len(answer.members[0]), key, self._scored(answer, target))
         except FaultscapeError as error:
             return Output(None, problem=f"{self.name}: {error}")
         if self.keep.confidence and "confidence" not in kept:
@@ -225,6 +237,10 @@ class Inference:
             values, *classes = winners.leading(shares, few) if few else (shares,)
             kept["probabilities"] = (values.astype(np.float16), *classes)
         return Output(facts.labels, kept)
+
+    def _scored(self, answer: Answer, target: Size) -> dict[str, np.ndarray]:
+        """Return the scores {word: (H, W)} of methods that were fitted."""
+        return {word: method.score(answer.values[word], target) for word, method in self.methods.items()}
 
     def _windows(self, view: np.ndarray) -> Sequence[windows.Window | None]:
         height, width = view.shape[1:]
@@ -246,7 +262,9 @@ class Inference:
             return self._together(inputs[: self._batch]) + self._together(inputs[self._batch :])
         start, few = time.perf_counter(), False
         try:
-            return list(self.network.run(np.stack(inputs), self.keep.embeddings))
+            block = np.stack(inputs)
+            answers = list(self.network.run(block, self.layers))
+            return fitted_methods.with_values(self.network, self.methods, block, answers, self.keep.embeddings) if self.methods else answers  # type: ignore[return-value]
         except MemoryError:
             few, why = True, f"{self.network.name}: one picture does not fit into memory; --window WIDTHxHEIGHT shows it in parts"
         except ModelError as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from faultscape import plug
 from faultscape.errors import OptionError, closest
 from faultscape.maps import winners
 from faultscape.metrics.pixel_facts import PixelFacts
-from faultscape.metrics.scorers import SCORERS, missing, score_pixels, scorer_named
+from faultscape.metrics.scorers import SCORERS, missing, score_pixels, scorer_named, split_fitted
 from faultscape.prediction.sources.network import Size
 
 Arrays = tuple[np.ndarray, ...]
@@ -191,19 +191,26 @@ def folder_of(layer: str) -> str:
 
 
 def doubt_folder(word: str) -> str:
-    """Return the name of the folder of a scorer's doubt; of a scorer of one's own it changes with its file.
+    """Return the name of the folder of a scorer's doubt; of a scorer of one's own it changes with its file, of a fitted method with what was fitted.
 
-    >>> doubt_folder("max-logit")
-    'doubt-max-logit'
+    >>> doubt_folder("max-logit"), doubt_folder("knn@3fa2c1b2d4e5")
+    ('doubt-max-logit', 'doubt-knn-3fa2c1')
     """
+    if fitted := split_fitted(word):
+        return f"{DOUBT}{fitted[0]}-{fitted[1][:6]}"
     name, digest = word.rpartition(":")[2], plug.digest(word) if plug.is_own(word) else ""
     return f"{DOUBT}{name}" + (f"-{digest[:6]}" if digest else "")
 
 
-def doubts(keep: Keep, facts: PixelFacts, classes: int, key: bytes) -> dict[str, Arrays]:
-    """Return {folder: (doubt (H, W),)} of the scorers that are kept; OptionError where a network does not give what one of them needs."""
+def doubts(
+    keep: Keep, facts: PixelFacts, classes: int, key: bytes, fitted: Mapping[str, np.ndarray] = {}
+) -> dict[str, Arrays]:
+    """Return {folder: (doubt (H, W),)} of the scorers that are kept, of ``fitted`` methods as they scored; OptionError where a network does not give what one of them needs."""
     out: dict[str, Arrays] = {OTHERS: (facts.others,)} if keep.others else {}
     for word in keep.scorers:
+        if word in fitted:
+            out[doubt_folder(word)] = (fitted[word],)
+            continue
         scorer = scorer_named(word)
         if lacking := missing(scorer, facts):
             raise OptionError(f"--scorer {scorer.name} needs {lacking}, which this model does not give; {_others(facts)}")

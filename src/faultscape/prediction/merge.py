@@ -2,7 +2,7 @@
 
 Conventions: what is folded is folded in the order of the picture's parts, whichever comes first, since sums of floats depend on
 it. Views that are wanted ``apart`` too are held until the end. Views (flips, scales) are each brought to the size of the first view's scores, bilinearly, and averaged. What is averaged are
-scores before any softmax, those of each member of a network by themselves, and the variance; a network with members of its own has no others, so that its views are not apart.
+scores before any softmax, those of each member of a network by themselves, the variance, and the values of fitted methods, brought to the size of the scores; a network with members of its own has no others, so that its views are not apart.
 """
 
 from __future__ import annotations
@@ -86,10 +86,10 @@ class Merged:
             return
         self._like = self._like or answer
         if box is None:
-            self._add_view(view, _stacked(answer))
+            self._add_view(view, _stacked(answer, _size(answer)))
             return
         self._overlap = self._overlap or Overlap(*self._sizes[view])
-        self._overlap.add(_stacked(answer), box)
+        self._overlap.add(_stacked(answer, (box[3], box[2]) if answer.values else _size(answer)), box)
         if self._next + 1 == len(self.parts) or self.parts[self._next + 1][0] != view:
             overlap, self._overlap = self._overlap, None
             self._add_view(view, overlap.mean())
@@ -104,10 +104,18 @@ class Merged:
             self._total += winners.enlarged(scores, (self._total.shape[2], self._total.shape[1]))
 
 
-def _stacked(answer: Answer) -> np.ndarray:
-    """Return all layers of an answer as one array: scores, those of its members, the variance."""
+def _size(answer: Answer) -> tuple[int, int]:
+    """Return (width, height) of the scores of an answer."""
+    layer = answer.scores if answer.scores is not None else answer.members[0]
+    return layer.shape[2], layer.shape[1]
+
+
+def _stacked(answer: Answer, size: tuple[int, int]) -> np.ndarray:
+    """Return all layers of an answer as one array at a size: scores, those of its members, the variance, the values of methods."""
     layers = [layer for layer in (answer.scores, *answer.members) if layer is not None]
     layers += [answer.variance[None]] if answer.variance is not None else []
+    layers += [value for held in answer.values.values() for value in held]
+    layers = [winners.enlarged(layer, size) for layer in layers]
     return layers[0] if len(layers) == 1 else np.concatenate(layers)
 
 
@@ -119,4 +127,8 @@ def _parted(layers: np.ndarray, like: Answer) -> Answer:
         cuts.append(cuts[-1] + len(member))
     parts = [np.ascontiguousarray(layers[first:last]) for first, last in pairwise(cuts)]
     variance = layers[cuts[-1]] if like.variance is not None else None
-    return Answer(np.ascontiguousarray(layers[:count]) if count else None, members=tuple(parts), variance=variance)
+    at, values = cuts[-1] + (variance is not None), dict[str, tuple[np.ndarray, ...]]()
+    for word, held in like.values.items():
+        ends = [at, *(at := at + len(value) for value in held)]
+        values[word] = tuple(np.ascontiguousarray(layers[first:last]) for first, last in pairwise(ends))
+    return Answer(np.ascontiguousarray(layers[:count]) if count else None, members=tuple(parts), variance=variance, values=values)

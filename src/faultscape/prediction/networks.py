@@ -22,7 +22,7 @@ from faultscape.errors import FaultscapeError, ImageError, ModelError
 from faultscape.maps import array_codes, runs
 from faultscape.metrics.scorers import NONE
 from faultscape.nouns import UNKNOWN
-from faultscape.prediction import bounds, devices, stamps, trials
+from faultscape.prediction import bounds, devices, fitted_methods, stamps, trials
 from faultscape.prediction.batches import COUNTED, Batch, Look, Row
 from faultscape.prediction.classifiers import Classifier
 from faultscape.prediction.inference import Inference, Output, Prepared, Way
@@ -83,7 +83,7 @@ def open_network(
     """Open a network on this worker's device; ModelError where it is another than when the run began."""
     classes = (len(opening.labels), len(settings.class_list))
     options: ModelOptions = {**opening.options, "device": opening.device, "task": settings.task}
-    network = inference(opening.source, options, classes, load=load, runtime=runtime)
+    network = inference(opening.source, options, classes, load=load, runtime=runtime, methods=opening.methods)
     now, expected = digest(opening.source, opening.options), opening.digest
     if expected.startswith(now) and expected not in (now, now + network.network.weights):
         raise ModelError(
@@ -97,13 +97,17 @@ def open_network(
     return OpenNetwork(network, settings, opening.labels, int(opening.options.get("threads", 1)), bounded=bounded)
 
 
-def inference(source: str, options: ModelOptions, classes: tuple[int, ...] = (), *, load: Load, runtime: str) -> Inference:
-    """Open a network with the way it is shown photos; ``classes`` are numbers of channels that it may well have."""
+def inference(
+    source: str, options: ModelOptions, classes: tuple[int, ...] = (), *, load: Load, runtime: str, methods: str = ""
+) -> Inference:
+    """Open a network with the way it is shown photos; ``classes`` are numbers of channels that it may well have, ``methods`` is the folder of those that were fitted to it."""
     device = devices.pick(str(options.get("device", "")), runtime)
-    network = load(source, {**options, "layers": list(parse(options.get("keep", [])).embeddings)}, classes, device)
+    fitted = fitted_methods.load_methods(methods, options.get("scorer", []), source)
+    layers = [*parse(options.get("keep", [])).embeddings, *fitted_methods.layers_of(fitted)]
+    network = load(source, {**options, "layers": layers}, classes, device)
     if options.get("task") == CLASSIFICATION:
         return Classifier(network, way_of(options), keep_of(options, CLASSIFICATION), float(options.get("crop", 1)))
-    return Inference(network, way_of(options), keep_of(options), options.get("temperature", ()))
+    return Inference(network, way_of(options), keep_of(options), options.get("temperature", ()), fitted)
 
 
 def origin(source: Source, request: Request) -> Origin:
@@ -114,7 +118,8 @@ def origin(source: Source, request: Request) -> Origin:
     options = cast("ModelOptions", {"threads": 1, **options})  # recorded, since sums depend on their number
     digest = source.digest(request.source, options)
     with bounds.bounded(when=source.runtime == "onnx" and devices.pick(request.device, source.runtime) == "cpu"):
-        opened = source.open(Opening(source.name, request.source, options, request.held, request.device, digest), settings)
+        opening = Opening(source.name, request.source, options, request.held, request.device, digest, methods=request.methods)
+        opened = source.open(opening, settings)
         assert isinstance(opened, OpenNetwork)
         network = opened.inference.network
         digest += network.weights
@@ -207,7 +212,7 @@ def _batches(
     def work(batch: Sequence[Image], loading: Future[_Loaded]) -> Future[Batch]:
         return writer.submit(answer(batch, *loading.result()))
 
-    lanes = 1 if inference.keep.embeddings else max(1, lanes)  # what watches a layer sees one batch at a time
+    lanes = 1 if inference.layers else max(1, lanes)  # what watches a layer sees one batch at a time
     with ThreadPoolExecutor(lanes) as loader, ThreadPoolExecutor(lanes) as runner, ThreadPoolExecutor(lanes) as writer:
         under_way: deque[Future[Future[Batch]]] = deque()
         for batch in batches:

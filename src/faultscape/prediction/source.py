@@ -27,7 +27,7 @@ BOTH: tuple[Task, ...] = ("segmentation", CLASSIFICATION)
 
 @dataclass(frozen=True)
 class Request:
-    """What `predict` was asked of one model: NAME=SOURCE, the options that hold for it, a mapping file, and the mapping that it had before; ``hidden`` are folders in which the truth lies, the study first."""
+    """What `predict` was asked of one model: NAME=SOURCE, the options that hold for it, a mapping file, and the mapping that it had before; ``hidden`` are folders in which the truth lies, the study first, ``methods`` that of the methods fitted to it."""
 
     name: str
     source: str
@@ -38,11 +38,12 @@ class Request:
     held: dict[str, str] = field(default_factory=dict)
     device: str = ""
     hidden: tuple[str, ...] = ()
+    methods: str = ""
 
 
 @dataclass(frozen=True)
 class Opening:
-    """What it takes to open a model, wherever that is: words that JSON can hold. ``digest`` is what it was when the run began, ``hidden`` are folders that it may not see."""
+    """What it takes to open a model, wherever that is: words that JSON can hold. ``digest`` is what it was when the run began, ``hidden`` are folders that it may not see, ``methods`` that of the methods fitted to it."""
 
     kind: str
     source: str
@@ -51,6 +52,7 @@ class Opening:
     device: str = ""
     digest: str = ""
     hidden: tuple[str, ...] = ()
+    methods: str = ""
 
 
 @dataclass(frozen=True)

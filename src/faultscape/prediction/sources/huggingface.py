@@ -20,7 +20,8 @@ from faultscape.prediction.classifiers import as_pixel
 from faultscape.prediction.devices import precision_of
 from faultscape.prediction.inputs import inputs_of, resized
 from faultscape.prediction.sources.network import Answer, Size
-from faultscape.prediction.sources.torch_network import by_picture, need_torch, only_weights, plain, running, watched
+from faultscape.prediction.sources.torch_network import by_picture, need_torch, only_weights, plain
+from faultscape.prediction.sources.torch_pass import running, watched
 from faultscape.study.settings import CLASSIFICATION, ModelOptions
 
 BATCH = 8
@@ -57,7 +58,7 @@ class TransformersNetwork:
             safe = any(Path(folder).glob("*.safetensors"))
             try:
                 with only_weights():
-                    self._module = auto.from_pretrained(
+                    self.module = auto.from_pretrained(
                         str(folder),
                         local_files_only=True,
                         trust_remote_code=False,
@@ -67,7 +68,7 @@ class TransformersNetwork:
             except Exception as error:  # noqa: BLE001 - a damaged folder fails anywhere in the library
                 raise ModelError(f"{name}: transformers cannot load it: {library_text(error)}") from None
             self._processor = _processor(transformers, str(folder))
-        self._module = self._module.eval().to(device)
+        self.module = self.module.eval().to(device)
         names = [str(config.id2label.get(k, k)) for k in range(config.num_labels)]
         self.class_names = [] if all(n == f"LABEL_{k}" for k, n in enumerate(names)) else names
         self.channels = config.num_labels
@@ -106,15 +107,19 @@ class TransformersNetwork:
             return [(start, 0, min(side, height - start), width) for start in starts]
         return [(0, start, height, min(side, width - start)) for start in starts]
 
+    def call(self, pictures: Any) -> Any:
+        """Return what the library's module gives for a tensor of prepared pictures."""
+        return self.module(pixel_values=pictures)
+
     def run(self, block: np.ndarray, embeddings: Sequence[str] = ()) -> list[Answer]:
         """Return an answer a prepared picture."""
         import torch
 
         with (
             running(self.name, self.device, self._precision),
-            watched(self._module, self.name, embeddings) as seen,
+            watched(self.module, self.name, embeddings) as seen,
         ):
-            given = self._module(pixel_values=torch.from_numpy(block).to(self.device))
+            given = self.call(torch.from_numpy(block).to(self.device))
             scores = plain(self._marginalised(given) if self.marginal else given.logits)
             kept = {layer: plain(value) for layer, value in seen.items()}
         layers = by_picture(kept, len(block), self.name)

@@ -20,7 +20,7 @@ class Answer:
     """What a network says of one prepared picture: ``scores`` (C, h, w) or ``labels`` (h, w), and what else it was asked for.
 
     ``members`` are scores of the same classes that are averaged as probabilities: of the views of a picture or of draws, beside the scores, or of an ensemble and of a network that has members within
-    it, which have no scores of their own. ``variance`` (h, w) is how far a network's logits may lie from where they are, of one that says so.
+    it, which have no scores of their own. ``variance`` (h, w) is how far a network's logits may lie from where they are, of one that says so. ``values`` {method: arrays (K, h, w)} is what fitted methods made of it, of which they score pixels.
     """
 
     scores: np.ndarray | None = None
@@ -29,6 +29,7 @@ class Answer:
     embeddings: dict[str, np.ndarray] = field(default_factory=dict)
     members: tuple[np.ndarray, ...] = ()
     variance: np.ndarray | None = None
+    values: dict[str, tuple[np.ndarray, ...]] = field(default_factory=dict)
 
 
 class Network(Protocol):

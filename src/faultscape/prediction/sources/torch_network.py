@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import ModelError, OptionError, closest, is_out_of_memory, library_text
+from faultscape.errors import ModelError, OptionError, library_text
 from faultscape.library_warnings import without_warnings
 from faultscape.metrics.scorers import NONE, scorer_named
 from faultscape.prediction.classifiers import as_pixel
@@ -27,6 +27,7 @@ from faultscape.prediction.devices import precision_of
 from faultscape.prediction.inputs import KEYS, inputs_of, size_of
 from faultscape.prediction.network_files import exported_files, scripted_files, weights
 from faultscape.prediction.sources.network import Answer, Size
+from faultscape.prediction.sources.torch_pass import running, watched
 from faultscape.study.settings import CLASSIFICATION, ModelOptions
 
 BATCH = 8
@@ -56,7 +57,7 @@ class TorchNetwork:
     ) -> None:
         given = {key: value for key, value in options.items() if value not in (None, "", [])}
         said = {**said, **given}
-        self.name, self.device, self._module = name, device, module
+        self.name, self.device, self.module = name, device, module
         self._padded = fixed[0] or 0
         self.batch = self._padded or int(said.get("batch", BATCH))
         self.fixed = (fixed[3], fixed[2]) if fixed[2] and fixed[3] else None
@@ -71,6 +72,10 @@ class TorchNetwork:
         """Return a photo as the network's input."""
         return self.inputs.prepare(photo, target, size)
 
+    def call(self, pictures: Any) -> Any:
+        """Return what the module gives for a tensor of prepared pictures."""
+        return self.module(pictures)
+
     def run(self, block: np.ndarray, embeddings: Sequence[str] = ()) -> list[Answer]:
         """Return an answer a prepared picture."""
         import torch
@@ -80,9 +85,9 @@ class TorchNetwork:
             block = np.concatenate([block, np.repeat(block[-1:], self._padded - count, axis=0)])
         with (
             running(self.name, self.device, self._precision),
-            watched(self._module, self.name, embeddings) as seen,
+            watched(self.module, self.name, embeddings) as seen,
         ):
-            given = self._module(torch.from_numpy(block).to(self.device))
+            given = self.call(torch.from_numpy(block).to(self.device))
             members, variance = doubt_of(given, self.name, len(block))
             values = members[:, 0] if members is not None and not has_logits(given) else numbers_of(given, self.name)
             kept = {layer: plain(value) for layer, value in seen.items()}
@@ -198,48 +203,6 @@ def need_torch(name: str) -> Any:
     except ImportError:
         raise ModelError(f"{name}: running it needs torch; install faultscape[torch]") from None
     return torch
-
-
-@contextmanager
-def running(name: str, device: str, precision: str) -> Iterator[None]:
-    """Run torch without gradients, at this precision; what it raises becomes ModelError, or MemoryError when memory is short."""
-    import torch
-
-    kind = device.partition(":")[0]
-    try:
-        with (
-            torch.inference_mode(),
-            torch.autocast(kind, getattr(torch, precision), enabled=precision != "float32"),
-            without_warnings(),  # a person's network may warn; its result is what counts
-        ):
-            yield
-    except ModelError:
-        raise
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a network raises
-        if is_out_of_memory(error):
-            torch.cuda.empty_cache()  # nothing where there is no GPU
-            raise MemoryError(library_text(error, first_line=True)) from None
-        raise ModelError(f"{name}: the network failed: {type(error).__name__}: {library_text(error, first_line=True)}") from None
-
-
-@contextmanager
-def watched(module: Any, name: str, layers: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Keep what these layers of a module give while the block runs."""
-    seen: dict[str, Any] = {}
-    hooks = []
-    known = dict(module.named_modules()) if layers and hasattr(module, "named_modules") else {}
-    for layer in layers:
-        if layer not in known:
-            some = ", ".join([key for key in known if key][-8:]) or "no layers with names"
-            raise ModelError(f"{name}: has no layer {layer!r}.{closest(layer, [*known])} Its last layers are {some}")
-        hooks.append(known[layer].register_forward_hook(lambda _m, _i, out, layer=layer: seen.__setitem__(layer, out)))
-    try:
-        yield seen
-        if silent := [layer for layer in layers if layer not in seen]:
-            raise ModelError(f"{name}: its layer {silent[0]!r} is not called while it runs, so that nothing of it can be kept")
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def numbers_of(given: Any, name: str) -> np.ndarray:

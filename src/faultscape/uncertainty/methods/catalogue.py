@@ -57,8 +57,8 @@ def _above(value: Value) -> bool:
 
 
 _FITTING: Mapping[str, tuple[Callable[[Value], bool], str]] = {
-    **{key: (_whole, "a whole number, 1 or more") for key in ("k", "steps", "batch", "blocks", "width", "depth")},
-    **{key: (_above, "above 0") for key in ("temperature", "rate", "shrink")},
+    **dict.fromkeys(("k", "steps", "batch", "blocks", "width", "depth"), (_whole, "a whole number, 1 or more")),
+    **dict.fromkeys(("temperature", "rate", "shrink"), (_above, "above 0")),
     "epsilon": (lambda value: isinstance(value, int | float) and value >= 0, "0 or more"),
     "join": (lambda value: value in ("minimum", "logistic"), "minimum or logistic"),
     **{key: (lambda value: isinstance(value, bool), "true or false") for key in ("printed", "by_class")},

@@ -19,7 +19,6 @@ import pydantic
 from torch import Tensor
 
 from faultscape.errors import ModelError, library_text
-from faultscape.nouns import JsonObject
 from faultscape.study.folder import put
 from faultscape.uncertainty.catalogue import Value
 
@@ -59,7 +58,7 @@ class FittedAbout:
     layers: tuple[str, ...]
     network: str
     flags: tuple[str, ...] = ()
-    more: JsonObject = field(default_factory=dict)
+    more: Mapping[str, object] = field(default_factory=dict)
 
 
 _READ = pydantic.TypeAdapter(FittedAbout)

@@ -1,0 +1,95 @@
+"""Fitted methods beside a network: they are loaded for the scorers that name them, see what the network says of a block of pictures, and score pixels.
+
+Conventions: a scorer that is a fitted method is ``NAME@DIGEST`` (metrics.scorers): the file NAME.safetensors of the model's folder of methods, whose digest begins so. A block is (N, 3, H, W), as the network is given it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from faultscape.errors import ModelError
+from faultscape.metrics.scorers import split_fitted
+from faultscape.prediction.sources import input_gradient
+from faultscape.prediction.sources.network import Answer, Network
+
+if TYPE_CHECKING:
+    from faultscape.uncertainty.methods.fitted import Fitted
+
+
+def load_methods(folder: str, words: Sequence[str], name: str) -> dict[str, Fitted]:
+    """Return the methods {word: method} that words among scorers name, of the methods of a model. ModelError where one is not there, or another by now."""
+    asked = {word: split_fitted(word) for word in words}
+    asked = {word: parts for word, parts in asked.items() if parts is not None}
+    if not asked:
+        return {}
+    import faultscape.uncertainty.methods.fitted as files
+    from faultscape.uncertainty.methods.catalogue import method_named
+
+    made: dict[str, Fitted] = {}
+    for word, (called, digest) in asked.items():
+        path = Path(folder, f"{called}{files.ENDING}")
+        if not path.is_file() or files.digest(path) != digest:
+            raise ModelError(f"{name}: its method {called} was fitted again, or is gone; run `faultscape predict` again with --scorer {called}")
+        about, tensors = files.read(path)
+        made[word] = method_named(about.method).build(about.layers, about.options, tensors)
+    return made
+
+
+def layers_of(methods: Mapping[str, Fitted]) -> tuple[str, ...]:
+    """Return the names of all layers that methods tap."""
+    return tuple(dict.fromkeys(layer for method in methods.values() for layer in method.layers))
+
+
+def with_values(network: Network, methods: Mapping[str, Fitted], block: np.ndarray, answers: Sequence[Answer], kept: Sequence[str]) -> list[Answer]:
+    """Return answers to a block with the values of each method; of their embeddings those of the layers that are to be ``kept``. ModelError where a network cannot do what a method asks."""
+    made: list[dict[str, tuple[np.ndarray, ...]]] = [{} for _ in answers]
+    for word, method in methods.items():
+        seen = answers
+        if method.epsilon > 0:
+            if not hasattr(network, "call") or network.marginal:
+                raise ModelError(f"{network.name}: input preprocessing needs gradients of logits, which only torch networks have; fit the method with --epsilon 0")
+            call, module = network.call, network.module  # type: ignore[attr-defined]
+            seen = network.run(input_gradient.moved(call, module, network.name, network.device, block, method), method.layers)
+        for number, arrays in enumerate(_values(network, method, block, seen)):
+            made[number][word] = arrays
+    return [
+        replace(answer, embeddings={layer: answer.embeddings[layer] for layer in kept}, values=values)
+        for answer, values in zip(answers, made, strict=True)
+    ]
+
+
+def _values(network: Network, method: Fitted, block: np.ndarray, answers: Sequence[Answer]) -> list[tuple[np.ndarray, ...]]:
+    """Return what a method makes of each of some answers, one at a time, so that no more than one picture's features are worked on."""
+    import torch
+
+    from faultscape.uncertainty.methods.embeddings import as_grid
+
+    device = network.device if network.device.startswith("cuda") else "cpu"
+    out = []
+    with torch.inference_mode():
+        for answer in answers:
+            features = [
+                as_grid(torch.from_numpy(answer.embeddings[layer])[None].to(device), block.shape[2:], f"{network.name}: layer {layer}")
+                for layer in method.layers
+            ]
+            logits = torch.from_numpy(logits_of(answer, network.name))[None].to(device)
+            out.append(tuple(value[0].float().cpu().numpy() for value in method.values(features, logits)))
+    return out
+
+
+def logits_of(answer: Answer, name: str) -> np.ndarray:
+    """Return the logits (C, h, w) of an answer, of one that has only members the logarithm of their mean probability. ModelError where it has neither."""
+    if answer.scores is not None:
+        return answer.scores
+    if not answer.members:
+        raise ModelError(f"{name}: gives labels and no logits, so that no method can be fitted to it")
+    import torch
+
+    from faultscape.uncertainty.heads.channels import mean_of_members
+
+    return mean_of_members(torch.from_numpy(np.stack(answer.members))[None])[0].numpy()

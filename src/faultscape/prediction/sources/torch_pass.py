@@ -1,0 +1,56 @@
+"""One pass of torch: what it raises in our words, and what layers give in it.
+
+Conventions: layers are named as ``named_modules`` names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from faultscape.errors import ModelError, closest, is_out_of_memory, library_text
+from faultscape.library_warnings import without_warnings
+
+
+@contextmanager
+def running(name: str, device: str, precision: str, *, gradients: bool = False) -> Iterator[None]:
+    """Run torch at this precision, without gradients where they are not asked for; what it raises becomes ModelError, or MemoryError when memory is short."""
+    import torch
+
+    kind = device.partition(":")[0]
+    try:
+        with (
+            torch.inference_mode(not gradients),
+            torch.set_grad_enabled(gradients),
+            torch.autocast(kind, getattr(torch, precision), enabled=precision != "float32"),
+            without_warnings(),  # a person's network may warn; its result is what counts
+        ):
+            yield
+    except ModelError:
+        raise
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a network raises
+        if is_out_of_memory(error):
+            torch.cuda.empty_cache()  # nothing where there is no GPU
+            raise MemoryError(library_text(error, first_line=True)) from None
+        raise ModelError(f"{name}: the network failed: {type(error).__name__}: {library_text(error, first_line=True)}") from None
+
+
+@contextmanager
+def watched(module: Any, name: str, layers: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Keep what these layers of a module give while the block runs."""
+    seen: dict[str, Any] = {}
+    hooks = []
+    known = dict(module.named_modules()) if layers and hasattr(module, "named_modules") else {}
+    for layer in layers:
+        if layer not in known:
+            some = ", ".join([key for key in known if key][-8:]) or "no layers with names"
+            raise ModelError(f"{name}: has no layer {layer!r}.{closest(layer, [*known])} Its last layers are {some}")
+        hooks.append(known[layer].register_forward_hook(lambda _m, _i, out, layer=layer: seen.__setitem__(layer, out)))
+    try:
+        yield seen
+        if silent := [layer for layer in layers if layer not in seen]:
+            raise ModelError(f"{name}: its layer {silent[0]!r} is not called while it runs, so that nothing of it can be kept")
+    finally:
+        for hook in hooks:
+            hook.remove()
