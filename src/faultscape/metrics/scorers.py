@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -62,6 +62,10 @@ def _one(_classes: int) -> float:
     return 1.0
 
 
+def _not_computed(_facts: PixelFacts) -> np.ndarray:
+    raise AssertionError  # `missing` says before that no facts give it
+
+
 # fmt: off
 SCORERS: tuple[Scorer, ...] = (
     Scorer(
@@ -76,13 +80,15 @@ SCORERS: tuple[Scorer, ...] = (
     Scorer("predictive-entropy", "Predictive entropy", "H(mean p)", lambda facts: _needed(facts.predictive), needs="members", most=math.log, source="S4 eq. 1"),
     Scorer("expected-entropy", "Expected entropy", "mean H(p)", lambda facts: _needed(facts.expected), needs="members", most=math.log, source="S4 eq. 2"),
     Scorer("mutual-information", "Mutual information", "H(mean p) - mean H(p)", lambda facts: _needed(facts.information), needs="members", most=math.log, source="S4 eq. 2"),
+    Scorer("standardised-max-logit", "Standardised max logit", "-(max z - mean of its class) / deviation of its class", _not_computed, needs="fitted", source="Jung et al. 2021"),
+    Scorer("odin", "ODIN", "1 - max softmax(z(x - e sign grad) / T)", _not_computed, needs="fitted", source="S4 B.2; Liang et al. 2018"),
+    Scorer("mahalanobis", "Mahalanobis distance", "min over classes of sqrt((f - m)' S^-1 (f - m) / D)", _not_computed, needs="fitted", source="Lee et al. 2018"),
+    Scorer("knn", "kNN density", "-log mean exp(cos(f, f_i)) over the k nearest", _not_computed, needs="fitted", source="S4 5.1, eq. 5"),
+    Scorer("knn-class", "kNN class density", "1 - share of the class in sum exp(cos(f, f_i)) over the k nearest", _not_computed, needs="fitted", source="S4 5.1, eq. 4"),
+    Scorer("flow", "Learned embedding density", "(NLL of f - mean NLL of training) / D", _not_computed, needs="fitted", source="S4 5.2, eq. 6 to 8"),
     Scorer("variance", "Variance of logits", "log v", lambda facts: np.log(np.maximum(_needed(facts.variance), _LEAST_VARIANCE)), needs="variance", source="S3 2; Liu et al. 2020"),
 )
 # fmt: on
-
-
-def _not_computed(_facts: PixelFacts) -> np.ndarray:
-    raise AssertionError  # `missing` says before that no model gives it
 
 
 _FITTED = re.compile(r"([\w.+-]+)@([0-9a-f]{12})")
@@ -98,8 +104,36 @@ def scorer_named(name: str) -> Scorer:
     if name == SUBMITTED.name:
         return SUBMITTED
     if fitted := split_fitted(name):
-        return Scorer(fitted[0], fitted[0], "", _not_computed, needs="fitted")
+        name = fitted[0]
+    if (method := _method_of(name)) is not None and name != method.name:
+        return replace(method, name=name, title=f"{method.title} ({name.removeprefix(method.name + '-')})")
     return plug.find("scorer", name, {scorer.name: scorer for scorer in SCORERS}, of=Scorer)
+
+
+def is_fitted(name: str) -> bool:
+    """Whether a scorer's name is that of a method which is fitted to a model, perhaps with the option and the value of a sweep behind it.
+
+    >>> is_fitted("knn"), is_fitted("knn-k-5"), is_fitted("knn-class"), is_fitted("msp")
+    (True, True, True, False)
+    """
+    return _method_of(name) is not None
+
+
+def _method_of(name: str) -> Scorer | None:
+    """Return the entry of a method that a name begins with, the longest."""
+    fitted = [
+        scorer for scorer in SCORERS if scorer.needs == "fitted" and (name == scorer.name or name.startswith(f"{scorer.name}-"))
+    ]
+    return max(fitted, key=lambda scorer: len(scorer.name), default=None)
+
+
+def plain_name(word: str) -> str:
+    """Return the name of a scorer, of a fitted method without its digest.
+
+    >>> plain_name("knn@3fa2c1b2d4e5"), plain_name("msp")
+    ('knn', 'msp')
+    """
+    return fitted[0] if (fitted := split_fitted(word)) else word
 
 
 def split_fitted(word: str) -> tuple[str, str] | None:

@@ -16,6 +16,9 @@ from faultscape.errors import ModelError
 from faultscape.metrics.scorers import split_fitted
 from faultscape.prediction.sources import input_gradient
 from faultscape.prediction.sources.network import Answer, Network
+from faultscape.uncertainty.method_files import ENDING
+from faultscape.uncertainty.method_files import digest as digest_of
+from faultscape.uncertainty.methods.catalogue import method_named
 
 if TYPE_CHECKING:
     from faultscape.uncertainty.methods.fitted import Fitted
@@ -27,17 +30,32 @@ def load_methods(folder: str, words: Sequence[str], name: str) -> dict[str, Fitt
     asked = {word: parts for word, parts in asked.items() if parts is not None}
     if not asked:
         return {}
-    import faultscape.uncertainty.methods.fitted as files
-    from faultscape.uncertainty.methods.catalogue import method_named
+    from faultscape.uncertainty.methods.fitted import read
 
     made: dict[str, Fitted] = {}
     for word, (called, digest) in asked.items():
-        path = Path(folder, f"{called}{files.ENDING}")
-        if not path.is_file() or files.digest(path) != digest:
-            raise ModelError(f"{name}: its method {called} was fitted again, or is gone; run `faultscape predict` again with --scorer {called}")
-        about, tensors = files.read(path)
+        path = Path(folder, f"{called}{ENDING}")
+        if not path.is_file() or digest_of(path) != digest:
+            raise ModelError(
+                f"{name}: its method {called} was fitted again, or is gone; run `faultscape predict` again with --scorer {called}"
+            )
+        about, tensors = read(path)
         made[word] = method_named(about.method).build(about.layers, about.options, tensors)
     return made
+
+
+def check_fitted(folder: str, words: Sequence[str], network: str, name: str) -> None:
+    """ModelError where a method among scorers was fitted to another network than that of this digest."""
+    asked = [parts[0] for word in words if (parts := split_fitted(word)) is not None]
+    if not asked:
+        return
+    from faultscape.uncertainty.methods.fitted import read_about
+
+    for called in asked:
+        if read_about(Path(folder, f"{called}{ENDING}")).network != network:
+            raise ModelError(
+                f"{name}: its method {called} was fitted to another network, or to other weights; run `faultscape fit` for it again"
+            )
 
 
 def layers_of(methods: Mapping[str, Fitted]) -> tuple[str, ...]:
@@ -45,14 +63,18 @@ def layers_of(methods: Mapping[str, Fitted]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(layer for method in methods.values() for layer in method.layers))
 
 
-def with_values(network: Network, methods: Mapping[str, Fitted], block: np.ndarray, answers: Sequence[Answer], kept: Sequence[str]) -> list[Answer]:
+def with_values(
+    network: Network, methods: Mapping[str, Fitted], block: np.ndarray, answers: Sequence[Answer], kept: Sequence[str]
+) -> list[Answer]:
     """Return answers to a block with the values of each method; of their embeddings those of the layers that are to be ``kept``. ModelError where a network cannot do what a method asks."""
     made: list[dict[str, tuple[np.ndarray, ...]]] = [{} for _ in answers]
     for word, method in methods.items():
         seen = answers
         if method.epsilon > 0:
             if not hasattr(network, "call") or network.marginal:
-                raise ModelError(f"{network.name}: input preprocessing needs gradients of logits, which only torch networks have; fit the method with --epsilon 0")
+                raise ModelError(
+                    f"{network.name}: input preprocessing needs gradients of logits, which only torch networks have; fit the method with --epsilon 0"
+                )
             call, module = network.call, network.module  # type: ignore[attr-defined]
             seen = network.run(input_gradient.moved(call, module, network.name, network.device, block, method), method.layers)
         for number, arrays in enumerate(_values(network, method, block, seen)):
@@ -74,7 +96,9 @@ def _values(network: Network, method: Fitted, block: np.ndarray, answers: Sequen
     with torch.inference_mode():
         for answer in answers:
             features = [
-                as_grid(torch.from_numpy(answer.embeddings[layer])[None].to(device), block.shape[2:], f"{network.name}: layer {layer}")
+                as_grid(
+                    torch.from_numpy(answer.embeddings[layer])[None].to(device), block.shape[2:], f"{network.name}: layer {layer}"
+                )
                 for layer in method.layers
             ]
             logits = torch.from_numpy(logits_of(answer, network.name))[None].to(device)

@@ -242,6 +242,11 @@ class Inference:
         """Return the scores {word: (H, W)} of methods that were fitted."""
         return {word: method.score(answer.values[word], target) for word, method in self.methods.items()}
 
+    def pieces(self, view: np.ndarray) -> list[tuple[np.ndarray, windows.Window]]:
+        """Return the parts of a view (3, H, W) that the network sees, and where they lie."""
+        whole = (0, 0, *view.shape[1:])
+        return [(_cut(view, box), box or whole) for box in self._windows(view)]
+
     def _windows(self, view: np.ndarray) -> Sequence[windows.Window | None]:
         height, width = view.shape[1:]
         if self.way.window is not None:
@@ -264,7 +269,11 @@ class Inference:
         try:
             block = np.stack(inputs)
             answers = list(self.network.run(block, self.layers))
-            return fitted_methods.with_values(self.network, self.methods, block, answers, self.keep.embeddings) if self.methods else answers  # type: ignore[return-value]
+            return (
+                fitted_methods.with_values(self.network, self.methods, block, answers, self.keep.embeddings)
+                if self.methods
+                else answers
+            )  # type: ignore[return-value]
         except MemoryError:
             few, why = True, f"{self.network.name}: one picture does not fit into memory; --window WIDTHxHEIGHT shows it in parts"
         except ModelError as error:

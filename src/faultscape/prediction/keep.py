@@ -202,9 +202,7 @@ def doubt_folder(word: str) -> str:
     return f"{DOUBT}{name}" + (f"-{digest[:6]}" if digest else "")
 
 
-def doubts(
-    keep: Keep, facts: PixelFacts, classes: int, key: bytes, fitted: Mapping[str, np.ndarray] = {}
-) -> dict[str, Arrays]:
+def doubts(keep: Keep, facts: PixelFacts, classes: int, key: bytes, fitted: Mapping[str, np.ndarray] = {}) -> dict[str, Arrays]:
     """Return {folder: (doubt (H, W),)} of the scorers that are kept, of ``fitted`` methods as they scored; OptionError where a network does not give what one of them needs."""
     out: dict[str, Arrays] = {OTHERS: (facts.others,)} if keep.others else {}
     for word in keep.scorers:

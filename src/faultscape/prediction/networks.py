@@ -93,6 +93,7 @@ def open_network(
         raise ModelError(
             f"{opening.source}: its files changed while this line ran; run the same line again, which does all of it with the new ones"
         )
+    fitted_methods.check_fitted(opening.methods, opening.options.get("scorer", []), now + network.network.weights, opening.source)
     bounded = runtime == "onnx" and devices.pick(opening.device, runtime) == "cpu"
     return OpenNetwork(network, settings, opening.labels, int(opening.options.get("threads", 1)), bounded=bounded)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from faultscape.corpus.photos import read_photo
 from faultscape.errors import ImageError, ModelError
-from faultscape.metrics.scorers import offset_of, scorer_named
+from faultscape.metrics.scorers import offset_of, scorer_named, split_fitted
 from faultscape.prediction import keep
 from faultscape.prediction.inference import NAN, Inference
 from faultscape.prediction.source import Trial
@@ -70,7 +70,7 @@ def count_channels(model: Inference, size: Size) -> None:
 
 def offsets(model: Inference, held: Mapping[str, float], images: Iterable[Image], size: Size | None) -> dict[str, float]:
     """Return {scorer: constant that it is counted from} of the scorers without ends, those that are ``held`` as they are, the others from the first image that can be read."""
-    out = dict(held)
+    out = {word: value for word, value in held.items() if not split_fitted(word) or word in model.keep.scorers}
     wanted = [word for word in model.keep.scorers if scorer_named(word).most is None and word not in out]
     for image in images if wanted else ():
         with suppress(ImageError):

@@ -18,7 +18,7 @@ from faultscape.errors import StudyError
 from faultscape.maps.counts import confusions
 from faultscape.maps.resize import nearest
 from faultscape.metrics import calibration
-from faultscape.metrics.scorers import SUBMITTED, rounded, scorer_named
+from faultscape.metrics.scorers import SUBMITTED, plain_name, rounded, scorer_named
 from faultscape.metrics.scores.grouped_counts import count_groups, encode_counts, group_pixels
 from faultscape.metrics.scores.inputs import VOID
 from faultscape.prediction.keep import OTHERS, doubt_folder
@@ -221,6 +221,8 @@ def counting_of(settings: Settings, name: str, truth: str, words: Sequence[str])
     def offset(word: str) -> float | None:
         return None if word in between else float(offsets.get(word, 0.0))
 
+    asked = {plain_name(word): word for word in model.options.get("scorer", [])}  # of a method the word with its digest
+    words = [asked.get(word, word) for word in words]
     return Counting(truth, {doubt_folder(word): (word, offset(word), channels) for word in words})
 
 

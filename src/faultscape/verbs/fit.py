@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from faultscape.arguments import Place, needed_text
+from faultscape.arguments import Place, needed_text, several
 from faultscape.choices import FitMethod
-from faultscape.stages.fit.options import FitOptions
-from faultscape.stages.fit.result import Fitted
+from faultscape.stages.fit.options import TEMPERATURE, FitData, FitOptions, MethodOptions
+from faultscape.stages.fit.result import Fitted, FittedMethods
 
 
 def fit(
@@ -13,39 +13,60 @@ def fit(
     method: FitMethod,
     *,
     model: str,
+    layer: list[str] | None = None,
+    select_layer: bool = False,
+    sweep: str | None = None,
     validation: str | None = None,
     truth: str | None = None,
     per_class: bool = False,
     pixels: int = 2000,
     seed: int = 0,
     device: str | None = None,
-) -> Fitted:
-    """Calibrate a model of the study on labelled images: temperature scaling.
+    data: FitData = FitData(),
+    method_options: MethodOptions = MethodOptions(),
+) -> Fitted | FittedMethods:
+    """Fit a temperature, or a method that scores unknown objects, to a trained model of the study.
 
-    The temperature minimises the negative log-likelihood on labelled images that the model was not trained on. It is stored with the model's options, and `predict` applies it from then on; to compare a model before and
+    `temperature` minimises the negative log-likelihood on labelled images that the model was not trained on. It is stored with the model's options, and `predict` applies it from then on; to compare a model before and
     after, predict it under two names and fit one of them.
+
+    The other methods learn what features or logits of training images look like, and score pixels by how unlike they are: `predict --scorer METHOD` uses them. Embeddings whose patch holds a class that a holdout withholds are left out.
 
     Parameters
     ----------
     study
         The study folder.
     method
-        temperature: divide logits by one number, or one per class.
+        temperature, odin, standardised-max-logit, mahalanobis, knn, knn-class or flow.
     model
-        A network of the study.
+        A network of the study, predicted or trained.
+    layer
+        The layer to tap, by its name in the network; LAYER:in is what it is given. Several for flow. Default: what the last layer is given.
+    select_layer
+        Choose the layer, and options not given, by their average precision on --validation.
+    sweep
+        Fit a method for each value: OPTION=A,B,C.
     validation
-        A labelled set to fit to; default: images of role validation.
+        temperature: a labelled set to fit to (default: images of role validation). Methods: a set with labels of anomaly, on which options not given are chosen; flags the method as tuned with unknown objects.
     truth
         Whose labels; default: labels, or the only ones.
     per_class
         One temperature per class, which can change labels.
     pixels
-        Pixels sampled per image.
+        Pixels sampled per image for a temperature.
     seed
-        Seed of the sampling.
+        Seed of all sampling.
     device
         cpu, cuda or cuda:N; default: a GPU where there is one.
     """
-    from faultscape.stages.fit.fit_temperature import fit_model
+    layers = tuple(several(layer) or ())
+    options = FitOptions(
+        needed_text(study, "study"), method, model, validation, truth, per_class, pixels, seed, device, layers, select_layer, sweep, data, method_options
+    )  # fmt: skip
+    if method == TEMPERATURE:
+        from faultscape.stages.fit.fit_temperature import fit_model
 
-    return fit_model(FitOptions(needed_text(study, "study"), method, model, validation, truth, per_class, pixels, seed, device))
+        return fit_model(options)
+    from faultscape.stages.fit.fit_method import fit_method
+
+    return fit_method(options)

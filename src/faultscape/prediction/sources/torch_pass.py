@@ -12,6 +12,8 @@ from typing import Any
 from faultscape.errors import ModelError, closest, is_out_of_memory, library_text
 from faultscape.library_warnings import without_warnings
 
+INPUT = ":in"  # behind a layer's name: what it is given, in place of what it gives
+
 
 @contextmanager
 def running(name: str, device: str, precision: str, *, gradients: bool = False) -> Iterator[None]:
@@ -38,15 +40,20 @@ def running(name: str, device: str, precision: str, *, gradients: bool = False) 
 
 @contextmanager
 def watched(module: Any, name: str, layers: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Keep what these layers of a module give while the block runs."""
+    """Keep what these layers of a module give while the block runs; ``LAYER:in`` is what a layer is given."""
     seen: dict[str, Any] = {}
     hooks = []
     known = dict(module.named_modules()) if layers and hasattr(module, "named_modules") else {}
-    for layer in layers:
+    for word in layers:
+        layer = word.removesuffix(INPUT)
+        layer = f"net.{layer}" if layer not in known and f"net.{layer}" in known else layer  # of a network with another head
         if layer not in known:
             some = ", ".join([key for key in known if key][-8:]) or "no layers with names"
             raise ModelError(f"{name}: has no layer {layer!r}.{closest(layer, [*known])} Its last layers are {some}")
-        hooks.append(known[layer].register_forward_hook(lambda _m, _i, out, layer=layer: seen.__setitem__(layer, out)))
+        if word.endswith(INPUT):
+            hooks.append(known[layer].register_forward_pre_hook(lambda _m, given, word=word: seen.__setitem__(word, given[0])))
+        else:
+            hooks.append(known[layer].register_forward_hook(lambda _m, _i, out, word=word: seen.__setitem__(word, out)))
     try:
         yield seen
         if silent := [layer for layer in layers if layer not in seen]:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from statistics import mean
 from typing import Any
 
-from faultscape.metrics.scorers import SCORERS, SUBMITTED
+from faultscape.metrics.scorers import SCORERS, SUBMITTED, scorer_named
+from faultscape.plug import is_own
 from faultscape.reporting import figures
 from faultscape.reporting.figures import Axis
 from faultscape.reporting.measure.coverage import held
@@ -234,7 +235,7 @@ def scorer_title(word: str) -> str:
     >>> scorer_title("msp"), scorer_title("mine.py:SCORER")
     ('Max probability', 'SCORER')
     """
-    return next((scorer.title for scorer in (*SCORERS, SUBMITTED) if scorer.name == word), word.rpartition(":")[2])
+    return word.rpartition(":")[2] if is_own(word) else scorer_named(word).title
 
 
 def _objects(card: Card, index: CardIndex, condition: str) -> dict[str, Any] | None:

@@ -2,11 +2,87 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
-from faultscape.choices import FitMethod
-from faultscape.errors import OptionError
+from faultscape.errors import OptionError, closest
 from faultscape.stages.given_options import refuse_empty
+from faultscape.uncertainty.catalogue import Value
+from faultscape.uncertainty.methods.catalogue import METHODS, Method
+
+TEMPERATURE = "temperature"
+_OF_TEMPERATURE = ("per_class", "pixels")
+_OF_METHODS = ("layer", "select_layer", "sweep", "set_", "images", "keep_embeddings")
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """Options of methods.
+
+    Parameters
+    ----------
+    k
+        knn, knn-class: the number of neighbours (default 10 and 200).
+    printed
+        knn, knn-class: weight neighbours by exp(-cosine), as S4 prints equations 4 and 5.
+    shrink
+        mahalanobis: the share of the mean variance added to the covariance's diagonal (default 1e-4).
+    odin_temperature
+        odin: divides logits (default 1).
+    epsilon
+        odin, flow: how far the input is moved against the gradient (default 0).
+    steps
+        flow: training steps (default 3000).
+    rate
+        flow: learning rate (default 0.001).
+    batch
+        flow: embeddings per step (default 512).
+    blocks
+        flow: steps of the flow, each a coupling, a norm and a permutation (default 32).
+    width
+        flow: hidden units of a coupling (default 256).
+    depth
+        flow: hidden layers of a coupling (default 1).
+    join
+        flow: how several layers are joined: minimum or logistic (default minimum).
+    """
+
+    k: int | None = None
+    printed: bool | None = None
+    shrink: float | None = None
+    odin_temperature: float | None = None
+    epsilon: float | None = None
+    steps: int | None = None
+    rate: float | None = None
+    batch: int | None = None
+    blocks: int | None = None
+    width: int | None = None
+    depth: int | None = None
+    join: str | None = None
+
+    @property
+    def given(self) -> dict[str, Value]:
+        """Those that were given, as methods have them."""
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name.removeprefix("odin_"): value for name, value in named.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class FitData:
+    """What methods are fitted to.
+
+    Parameters
+    ----------
+    set_
+        Labelled training sets; default: images of role train.
+    images
+        Training images drawn (default 1000).
+    keep_embeddings
+        Embeddings kept of a layer, drawn evenly over images; 0 keeps all (default 100000).
+    """
+
+    set_: list[str] | None = None
+    images: int = 1000
+    keep_embeddings: int = 100_000
 
 
 @dataclass(frozen=True)
@@ -14,7 +90,7 @@ class FitOptions:
     """All that a line of `fit` says."""
 
     study: str
-    method: FitMethod
+    method: str
     model: str
     validation: str | None = None
     truth: str | None = None
@@ -22,8 +98,77 @@ class FitOptions:
     pixels: int = 2000
     seed: int = 0
     device: str | None = None
+    layer: tuple[str, ...] = ()
+    select_layer: bool = False
+    sweep: str | None = None
+    data: FitData = FitData()
+    method_options: MethodOptions = MethodOptions()
 
     def __post_init__(self) -> None:
         refuse_empty(self)
+        known = [TEMPERATURE, *(method.name for method in METHODS)]
+        if self.method not in known:
+            raise OptionError(f"method {self.method!r} is not known; use {', '.join(known)}.{closest(self.method, known)}")
         if self.pixels < 1 or self.seed < 0:
             raise OptionError(f"--pixels is 1 or more and --seed 0 or more; got {self.pixels} and {self.seed}")
+        if self.data.images < 1 or self.data.keep_embeddings < 0:
+            raise OptionError(
+                f"--images is 1 or more and --keep-embeddings 0 or more; got {self.data.images} and {self.data.keep_embeddings}"
+            )
+        fits_temperature = self.method == TEMPERATURE
+        idle = (
+            [name for name, value in {"per_class": self.per_class, "pixels": self.pixels != 2000}.items() if value]
+            if not fits_temperature
+            else []
+        )
+        if fits_temperature:
+            said = {
+                "layer": self.layer,
+                "select_layer": self.select_layer,
+                "sweep": self.sweep,
+                **dict.fromkeys(self.method_options.given, True),
+            }
+            idle = [name for name, value in said.items() if value]
+        if idle:
+            raise OptionError(f"--{idle[0].replace('_', '-')} changes nothing for {self.method}; leave it out")
+
+    @property
+    def set_(self) -> list[str] | None:
+        """The training sets that were named."""
+        return self.data.set_
+
+    @property
+    def images(self) -> int:
+        """How many training images are drawn."""
+        return self.data.images
+
+    @property
+    def keep_embeddings(self) -> int:
+        """How many embeddings are kept of a layer."""
+        return self.data.keep_embeddings
+
+    def swept(self, method: Method) -> tuple[str, tuple[Value, ...]]:
+        """Return the option of --sweep and its values, ('', ()) where nothing is swept; OptionError for another than one of the method's."""
+        if self.sweep is None:
+            return "", ()
+        key, equals, values = self.sweep.partition("=")
+        key = key.strip().replace("-", "_")
+        words = [word.strip() for word in values.split(",")]
+        if key not in method.options or not equals or len(words) < 2 or not all(words) or len(set(words)) < len(words):
+            known = ", ".join(name.replace("_", "-") for name in method.options) or "nothing to sweep"
+            raise OptionError(f"--sweep {self.sweep!r} is not valid; use OPTION=A,B,C of method {method.name}, which has {known}")
+        made = tuple(_value(method.options[key], key, word) for word in words)
+        for value in made:
+            method.check({key: value})
+        return key, made
+
+
+def _value(like: Value, key: str, word: str) -> Value:
+    """Return a word of --sweep as a value of the kind that an option has by default."""
+    try:
+        if isinstance(like, bool):
+            return {"true": True, "false": False}[word.lower()]
+        return type(like)(word)
+    except (ValueError, KeyError):
+        wanted = "true or false" if isinstance(like, bool) else "a whole number" if isinstance(like, int) else "a number"
+        raise OptionError(f"--sweep {key}: {word!r} is not {wanted}") from None

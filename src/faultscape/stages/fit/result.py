@@ -1,10 +1,11 @@
-"""What `fit` returns: what it fitted to a model, and what that changed."""
+"""What `fit` returns: what it fitted to a model, and what that changed, or what was searched for it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from faultscape.errors import counted
+from faultscape.uncertainty.catalogue import Value
 
 
 @dataclass(frozen=True)
@@ -27,4 +28,51 @@ class Fitted:
         lines.append(f"NLL      {self.nll[0]:.4f} before, {self.nll[1]:.4f} after")
         lines.append(f"ECE      {self.ece[0]:.4f} before, {self.ece[1]:.4f} after (on the pixels that it was fitted to)")
         lines.append(f"next     faultscape predict {self.study} {self.model}={self.source}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A candidate of a search and how well it found the anomalies: its average precision, and the false positive rate at 95 % recall."""
+
+    candidate: str
+    average_precision: float
+    fpr95: float
+
+
+@dataclass(frozen=True)
+class FittedMethod:
+    """A method that was fitted: the name by which `predict` scores with it, the layers that it taps, its options and flags."""
+
+    name: str
+    layers: tuple[str, ...]
+    options: dict[str, Value]
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FittedMethods:
+    """The methods of one line, of how many images and embeddings, and what was searched: {layer or option: candidates, the best first}."""
+
+    study: str
+    model: str
+    source: str
+    methods: tuple[FittedMethod, ...]
+    images: int
+    embeddings: int
+    searches: dict[str, tuple[Tried, ...]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        lines = []
+        for what, tried in self.searches.items():
+            wide = max(len(one.candidate) for one in tried)
+            lines.append(f"{what:{wide}}     AP  FPR95")
+            lines += [f"{one.candidate:{wide}}  {one.average_precision:5.3f}  {one.fpr95:5.3f}" for one in tried]
+        for method in self.methods:
+            where = f" at {', '.join(method.layers)}" if method.layers else ""
+            flags = f" ({', '.join(method.flags)})" if method.flags else ""
+            lines.append(f"{self.model}: {method.name}{where}{flags}")
+        lines.append(f"fitted   {self.embeddings:,} embeddings of {counted(self.images, 'image')}")
+        scorers = " ".join(f"--scorer {method.name}" for method in self.methods)
+        lines.append(f"next     faultscape predict {self.study} {self.model}={self.source} {scorers} --measure")
         return "\n".join(lines)

@@ -17,6 +17,7 @@ from faultscape.prediction import catalogue, networks, stamps
 from faultscape.prediction.keep import DOUBT, OTHERS, doubt_folder
 from faultscape.prediction.source import Opening, Origin, Request, Source, Trial
 from faultscape.stages.evidence import LABELS, truths
+from faultscape.stages.fitted_words import methods_folder, with_digests
 from faultscape.stages.pixel_counts import CountParts, counting_of, state_of_maps
 from faultscape.stages.predict import shard
 from faultscape.stages.predict.job import Job
@@ -96,7 +97,7 @@ def plan(root: Path, settings: Settings, name: str, place: str, options: Predict
         shard.spool_path(where, s).unlink(missing_ok=True)
     drop = ("confidence",) if against and not keep.confidence else ()
     opening = Opening(
-        source.name, origin.source or kept_at, {**told, "keep": [*keep.words, *drop]}, model.labels, options.device, origin.digest, origin.hidden
+        source.name, origin.source or kept_at, {**told, "keep": [*keep.words, *drop]}, model.labels, options.device, origin.digest, origin.hidden, str(methods_folder(root, name))
     )  # fmt: skip
     counted = (OTHERS, *(doubt_folder(word) for word in keep.scorers)) if against else ()
     if before is None or before.labels != origin.labels:
@@ -174,11 +175,13 @@ def _request(root: Path, settings: Settings, name: str, place: str, source: Sour
     labels = {"labels": "given"} if options.labels else {}
     said = {**(before.options if before else {}), **options.of_models, **labels}
     said = {key: value for key, value in said.items() if key in ("labels", *source.options)}
+    if "scorer" in said:
+        said["scorer"] = with_digests(root, name, cast("list[str]", said["scorer"]))
     held = before.labels if before else {}
     if held and "labels" in said and not options.labels:
         label_names.checked(name, held, settings)
     return Request(
-        name, place, settings, partial(each_whole_shard, root), cast("ModelOptions", said), options.labels, held, options.device, _with_truth(root)
+        name, place, settings, partial(each_whole_shard, root), cast("ModelOptions", said), options.labels, held, options.device, _with_truth(root), str(methods_folder(root, name))
     )  # fmt: skip
 
 

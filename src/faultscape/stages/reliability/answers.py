@@ -20,9 +20,9 @@ from faultscape.maps.resize import nearest
 from faultscape.metrics.scorers import rounded, scorer_named
 from faultscape.metrics.scores.histogram import places_of
 from faultscape.prediction import catalogue, devices, stamps
-from faultscape.prediction.keep import doubt_folder
 from faultscape.prediction.networks import OpenNetwork
 from faultscape.prediction.source import Opening, Request
+from faultscape.stages.fitted_words import methods_folder
 from faultscape.stages.pixel_counts import counting_of
 from faultscape.stages.stored_maps import StoredMaps
 from faultscape.study.settings import ModelOptions, Settings
@@ -42,7 +42,7 @@ class Answer:
 
 def answers_of(root: Path, settings: Settings, name: str, word: str, images: Sequence[Image]) -> Iterator[tuple[str, Answer]]:
     """Yield (image id, answer) of a model and scorer; ModelError where the model cannot be run, or is not the one that was counted."""
-    folder, offset, channels = doubt_folder(word), *counting_of(settings, name, "", [word]).scorers[doubt_folder(word)][1:]
+    ((folder, (word, offset, channels)),) = counting_of(settings, name, "", [word]).scorers.items()
     scorer, places = scorer_named(word), narrow(table(settings.class_list, settings.models[name].labels))
     stored = _stored(root, settings, name, folder, images)
     rest = [image for image in images if image.id not in stored]
@@ -103,13 +103,29 @@ def _opened(root: Path, settings: Settings, name: str, word: str, images: Sequen
     options = cast("ModelOptions", {**model.options, "scorer": [word], "keep": []})
     shards = sorted({image.shard for image in images})
     request = Request(
-        name, model.source, settings, lambda: [(k, whole_shard(root, k)) for k in shards], options, None, model.labels
+        name,
+        model.source,
+        settings,
+        lambda: [(k, whole_shard(root, k)) for k in shards],
+        options,
+        None,
+        model.labels,
+        methods=str(methods_folder(root, name)),
     )
     origin, held = kind.origin(kind, request), label_maps.stamps_of(label_maps.predictions(root, name))
     if any(stamps.outdated(held.get(part_name(k), ""), stamp, refused=False) for k, stamp in origin.stamps.items()):
         raise ModelError("the model or its options changed since it was counted")
     opened = origin.opened or kind.open(
-        Opening(kind.name, origin.source or model.source, options, model.labels, "", origin.digest), settings
+        Opening(
+            kind.name,
+            origin.source or model.source,
+            options,
+            model.labels,
+            "",
+            origin.digest,
+            methods=str(methods_folder(root, name)),
+        ),
+        settings,
     )
     if not isinstance(opened, OpenNetwork):
         raise ModelError(f"a {kind.called} cannot be asked again")

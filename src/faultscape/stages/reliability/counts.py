@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from faultscape.maps import runs
-from faultscape.metrics.scorers import SCORERS, SUBMITTED
+from faultscape.metrics.scorers import SCORERS, SUBMITTED, plain_name, split_fitted
 from faultscape.prediction.keep import DOUBT, OTHERS, doubt_folder
 from faultscape.stages.fill import CHANGES_NOTHING, fill
 from faultscape.stages.pixel_counts import MSP, CountedPart, Counting, CountParts, PixelCounter, counting_of, state_of_maps
@@ -57,7 +57,11 @@ class ModelCounts:
 def scorers_of_model(root: Path, settings: Settings, name: str) -> dict[str, str]:
     """Return {folder: word} of the scorers of which a model has counts or stored doubt, in the order of the catalogue."""
     known = {doubt_folder(scorer.name): scorer.name for scorer in SCORERS}
-    known |= {doubt_folder(word): word for word in settings.models[name].options.get("scorer", []) if ".py:" in word}
+    known |= {
+        doubt_folder(word): word
+        for word in settings.models[name].options.get("scorer", [])
+        if ".py:" in word or split_fitted(word)
+    }
     known |= {doubt_folder(SUBMITTED.name): SUBMITTED.name} if settings.models[name].kind == "submission" else {}
     stored = {kind for kind in outputs.kinds(root, name) if kind.startswith(DOUBT)}
     counted = {folder for folder in known if read_manifest(pixel_counts.counts_folder(root, name, folder))}
@@ -124,7 +128,7 @@ def _known(
         }
         parts[kind] = {part_name(number): held[part_name(number)] for number in fresh}
         lacking[kind] = set(sizes) - fresh
-    return ModelCounts(name, parts, scorers, lacking)
+    return ModelCounts(name, parts, {folder: plain_name(word) for folder, word in scorers.items()}, lacking)
 
 
 @task(CountJob)

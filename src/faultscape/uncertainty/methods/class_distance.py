@@ -27,7 +27,9 @@ class ClassDistance:
         self.layers, self.means, self.whiten = tuple(layers), tensors["means"], tensors["whiten"]
 
     @classmethod
-    def fit(cls, layers: Sequence[str], samples: Sequence[Embeddings], options: Mapping[str, Value], channels: Tensor) -> ClassDistance:
+    def fit(
+        cls, layers: Sequence[str], samples: Sequence[Embeddings], options: Mapping[str, Value], channels: np.ndarray
+    ) -> ClassDistance:
         """Return the method with the Gaussians of these training features."""
         del channels
         means, whiten = class_gaussians(samples[0].values, samples[0].only_class, float(options["shrink"]))

@@ -90,8 +90,14 @@ def patch_classes(labels: np.ndarray, sides: tuple[int, int], classes: int) -> t
     return has, has.any(1) & ~withheld
 
 
-def draw(grid: Tensor, labels: np.ndarray, classes: int, most: int, key: str) -> Embeddings:
+def grid_of(values: np.ndarray, size: tuple[int, int], name: str = "the layer") -> Tensor:
+    """Return what a layer gave for one image of ``size`` (height, width) as (D, h, w), as `as_grid` does."""
+    return as_grid(torch.from_numpy(values)[None], size, name)[0]
+
+
+def draw(grid: Tensor | np.ndarray, labels: np.ndarray, classes: int, most: int, key: str) -> Embeddings:
     """Return up to ``most`` embeddings of one image's grid (D, h, w), drawn evenly by the image's ``key``, with the classes of their patches, of labels (H, W). ModelError where features are not finite."""
+    grid = torch.as_tensor(grid)
     sides = (grid.shape[1], grid.shape[2])
     has, may = patch_classes(labels, sides, classes)
     seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "little")

@@ -7,7 +7,6 @@ what it says then. A file is a safetensors file: tensors, and in its metadata a 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,9 +20,6 @@ from torch import Tensor
 from faultscape.errors import ModelError, library_text
 from faultscape.study.folder import put
 from faultscape.uncertainty.catalogue import Value
-
-ENDING = ".safetensors"
-_DIGITS = 12
 
 
 class Fitted(Protocol):
@@ -94,8 +90,3 @@ def _opened(path: Path, *, tensors: bool) -> tuple[FittedAbout, dict[str, Tensor
         raise ModelError(f"{path}: there is no such fitted method") from None
     except (SafetensorError, OSError, pydantic.ValidationError) as error:
         raise ModelError(f"{path}: not the file of a fitted method: {library_text(error, most=200)}; fit it again") from None
-
-
-def digest(path: Path) -> str:
-    """Return a digest of the file of a fitted method."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:_DIGITS]

@@ -17,6 +17,7 @@ from torch import Tensor
 from faultscape.maps.winners import enlarged
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.methods.flow import RealNVP
+from faultscape.uncertainty.methods.flow_training import TrainedFlow
 
 
 class FlowDensity:
@@ -32,6 +33,17 @@ class FlowDensity:
             flow.load_state_dict(held)
             self.flows.append(flow.eval().requires_grad_(requires_grad=False))
         self.means, self.weights = tensors["means"], tensors.get("weights")
+
+    @classmethod
+    def of(
+        cls, layers: Sequence[str], options: Mapping[str, Value], flows: Sequence[TrainedFlow], weights: np.ndarray | None = None
+    ) -> FlowDensity:
+        """Return the method with flows that were trained, one a layer, and the weights (L,) that join them, None for their minimum."""
+        tensors = {f"flow{k}/{name}": value for k, one in enumerate(flows) for name, value in one.flow.state_dict().items()}
+        tensors["means"] = torch.tensor([one.learnt for one in flows])
+        if weights is not None:
+            tensors["weights"] = torch.from_numpy(weights).float()
+        return cls(layers, options, tensors)
 
     def values(self, features: Sequence[Tensor], logits: Tensor) -> tuple[Tensor, ...]:
         """Return the normalised NLL a feature (N, 1, h, w) of each layer."""
@@ -62,5 +74,7 @@ class FlowDensity:
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the weights of the flows, and what joins them."""
-        held = {f"flow{number}/{name}": value for number, flow in enumerate(self.flows) for name, value in flow.state_dict().items()}
+        held = {
+            f"flow{number}/{name}": value for number, flow in enumerate(self.flows) for name, value in flow.state_dict().items()
+        }
         return held | {"means": self.means} | ({} if self.weights is None else {"weights": self.weights})

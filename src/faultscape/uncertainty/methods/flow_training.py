@@ -50,13 +50,20 @@ class TrainedFlow:
 
 
 def train_flow(
-    values: Tensor, plan: FlowPlan, folder: Path | None = None, key: str = "", device: str = "cpu", tick: Callable[[int], None] = lambda _: None
+    values: Tensor,
+    plan: FlowPlan,
+    folder: Path | None = None,
+    key: str = "",
+    device: str = "cpu",
+    tick: Callable[[int], None] = lambda _: None,
 ) -> TrainedFlow:
     """Return a flow trained on embeddings (n, D) by a plan; checkpoints of this ``key`` go to a folder, and away when it is done. MetricError for too few embeddings, ModelError where the loss is not finite."""
     order = torch.from_numpy(np.random.default_rng(plan.seed).permutation(len(values)))
     held = min(HELD_OUT, len(values) // 10)
     if held < 10 or values.shape[1] < 2:
-        raise MetricError(f"{len(values)} embeddings of {values.shape[1]} numbers; a flow needs 100 or more of 2 or more: keep more, or choose another layer")
+        raise MetricError(
+            f"{len(values)} embeddings of {values.shape[1]} numbers; a flow needs 100 or more of 2 or more: keep more, or choose another layer"
+        )
     choosing, testing, learning = values[order[:held]], values[order[held : 2 * held]], values[order[2 * held :]]
     flow = RealNVP(values.shape[1], plan.blocks, plan.width, plan.depth, plan.seed)
     flow.centre.copy_(learning.mean(0))
@@ -65,7 +72,11 @@ def train_flow(
     optimiser = torch.optim.Adam(flow.parameters(), plan.rate)
     about = checkpoints.read(folder, key, flow, optimiser) if folder else {"step": 0}
     best, best_step, kept = math.inf, 0, copy.deepcopy(flow)  # of which the last step may be another
-    if folder and about["step"] and (of_best := checkpoints.read(folder / "best", key, kept, torch.optim.SGD(kept.parameters(), 1.0)))["step"]:
+    if (
+        folder
+        and about["step"]
+        and (of_best := checkpoints.read(folder / "best", key, kept, torch.optim.SGD(kept.parameters(), 1.0)))["step"]
+    ):
         best, best_step = float(of_best["nll"]), int(of_best["step"])
     every = max(1, plan.steps // _LOOKS)
     tick(int(about["step"]))
@@ -74,7 +85,9 @@ def train_flow(
         some = np.random.default_rng([plan.seed, step]).integers(0, len(learning), plan.batch)
         value = flow.nll(learning[torch.from_numpy(some)].to(device)).mean()
         if not torch.isfinite(value):
-            raise ModelError(f"the flow's loss is {float(value)} at step {step + 1}; lower --rate, or choose a layer before an activation")
+            raise ModelError(
+                f"the flow's loss is {float(value)} at step {step + 1}; lower --rate, or choose a layer before an activation"
+            )
         optimiser.zero_grad()
         value.backward()
         torch.nn.utils.clip_grad_norm_(flow.parameters(), 10.0)

@@ -34,11 +34,13 @@ class KnnDensity:
             )
 
     @classmethod
-    def fit(cls, layers: Sequence[str], samples: Sequence[Embeddings], options: Mapping[str, Value], channels: Tensor) -> KnnDensity:
+    def fit(
+        cls, layers: Sequence[str], samples: Sequence[Embeddings], options: Mapping[str, Value], channels: np.ndarray
+    ) -> KnnDensity:
         """Return the method with these training features; ``channels`` (C,) is the class of each channel of the network, -1 of none."""
         tensors = {"keys": unit(samples[0].values)}
         if bool(options["by_class"]):
-            tensors |= {"classes": samples[0].classes, "channels": channels}
+            tensors |= {"classes": samples[0].classes, "channels": torch.from_numpy(channels)}
             if len(samples[0].classes[0]) < 2:
                 raise OptionError("knn-class needs at least two classes")
         return cls(layers, options, tensors)

@@ -26,7 +26,9 @@ class Odin:
         self.temperature, self.epsilon = float(options["temperature"]), float(options["epsilon"])
 
     @classmethod
-    def fit(cls, layers: Sequence[str], samples: Sequence[Embeddings], options: Mapping[str, Value], channels: Tensor) -> Odin:
+    def fit(
+        cls, layers: Sequence[str], samples: Sequence[Embeddings], options: Mapping[str, Value], channels: np.ndarray
+    ) -> Odin:
         """Return the method; nothing is fitted."""
         del samples, channels
         return cls(layers, options, {})

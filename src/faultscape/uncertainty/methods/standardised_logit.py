@@ -30,7 +30,9 @@ class StandardisedMaxLogit:
         self.mean, self.deviation = tensors["mean"], tensors["deviation"]
 
     @classmethod
-    def fit(cls, layers: Sequence[str], samples: Sequence[Embeddings], options: Mapping[str, Value], channels: Tensor) -> StandardisedMaxLogit:
+    def fit(
+        cls, layers: Sequence[str], samples: Sequence[Embeddings], options: Mapping[str, Value], channels: np.ndarray
+    ) -> StandardisedMaxLogit:
         """Return the method with the statistics of these logits, a sample of pixels of training images."""
         del channels
         top, place = samples[0].values.double().max(1)

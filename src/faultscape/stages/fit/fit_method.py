@@ -1,0 +1,249 @@
+"""Fit a method that makes a network doubt: draw embeddings of training images, search where that is asked for, fit, and put one file, from which `predict --scorer METHOD` scores.
+
+Conventions: STUDY/methods/MODEL/NAME.safetensors is all that a method is; NAME is the method's own, with the option and the value of a sweep behind it. It says to which network it was fitted (a digest), and to which images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.errors import ModelError, OptionError, StudyError
+from faultscape.prediction import devices
+from faultscape.progress import progress
+from faultscape.stages.fit.layer_search import AnomalousImages, spread_over
+from faultscape.stages.fit.open_model import OpenedModel, open_model
+from faultscape.stages.fit.options import FitOptions
+from faultscape.stages.fit.result import FittedMethod, FittedMethods, Tried
+from faultscape.stages.fit.samples import LOGITS, draw_samples, meaning_of
+from faultscape.stages.labelled_images import LabelledImages, find_labelled
+from faultscape.study.folder import existing
+from faultscape.study.lock import writing
+from faultscape.study.parts import key_of
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables.logs import log
+from faultscape.study.tables.stress_sets import read_stress
+from faultscape.uncertainty.catalogue import Value
+from faultscape.uncertainty.method_files import ENDING
+from faultscape.uncertainty.methods.catalogue import TUNED, Method, method_named
+from faultscape.uncertainty.methods.embeddings import Embeddings
+from faultscape.uncertainty.methods.fitted import Fitted, FittedAbout, write
+from faultscape.uncertainty.methods.flow_density import FlowDensity
+from faultscape.uncertainty.methods.flow_training import FlowPlan, TrainedFlow, train_flow
+from faultscape.uncertainty.methods.layers import check_layers, grid_layers, penultimate
+from faultscape.uncertainty.methods.logistic import logistic_weights
+
+_CANDIDATES = 8  # layers that are tried
+_SHOWN = 128  # sides of the image by which they are found
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """All that fitting a method needs: the open model, samples by layer, and the class of each channel."""
+
+    root: Path
+    name: str
+    method: Method
+    model: OpenedModel
+    samples: Mapping[str, Embeddings]
+    channels: np.ndarray
+    key: str
+    seed: int
+    flows: dict[str, TrainedFlow] = field(default_factory=dict)  # by key: those that were trained already
+
+
+def fit_method(options: FitOptions) -> FittedMethods:
+    """Fit a method to a model of the study. Errors: OptionError, ModelError, MetricError and StudyError where there is no such model, layer or option, or nothing to fit to."""
+    root, method = existing(options.study), method_named(options.method)
+    settings = read_settings(root)
+    if settings.classifies:
+        raise OptionError("fit is for segmentation studies; this is a study of classifiers")
+    told = dict(options.method_options.given)
+    method.check(told)
+    layers = _layers_given(method, options)
+    rows = _training_images(root, settings, options)
+    anomalous = AnomalousImages(root, settings, options.validation) if options.validation else None
+    if options.select_layer and anomalous is None:
+        raise OptionError("--select-layer needs --validation SET, whose images have labels of anomaly")
+    model = open_model(root, settings, options.model, options.device or "", layers)
+    meaning = meaning_of(model, settings, read_stress(root))
+    if meaning.withheld:
+        print(
+            f"note: patches with pixels of {', '.join(meaning.withheld)} are left out: {options.model} does not know these classes, or a holdout withholds them"
+        )
+    candidates = _candidates(method, model, layers, options)
+    with devices.fixed_threads(model.threads):
+        wanted = [LOGITS] if method.taps == "none" else candidates
+        samples, images = draw_samples(
+            model, settings, rows, meaning, wanted, options.images, options.keep_embeddings, options.seed
+        )
+        key = key_of(model.digest, rows.key(), options.images, options.keep_embeddings, options.seed, meaning.places.tolist())
+        work = _Work(root, options.model, method, model, samples, meaning.channels, key, options.seed)
+        base = {**method.options, **told}
+        searched: dict[str, list[Tried]] = {}
+        if options.select_layer and method.taps != "none":
+            layers = (_search_layers(work, candidates, base, anomalous, searched),)
+        elif method.taps != "none":
+            layers = tuple(candidates)
+        if anomalous is not None:
+            _search_options(work, layers, base, told, anomalous, searched)
+        return _made(work, layers, base, options, searched, images, anomalous)
+
+
+def _layers_given(method: Method, options: FitOptions) -> tuple[str, ...]:
+    """Return the layers that a line names; OptionError where the method taps none, or one alone."""
+    layers = tuple(options.layer)
+    if method.taps == "none" and (layers or options.select_layer):
+        raise OptionError(f"method {method.name} sees logits alone; leave --layer and --select-layer out")
+    if method.taps == "one" and len(layers) > 1:
+        raise OptionError(f"method {method.name} taps one layer; got {', '.join(layers)}")
+    if layers and options.select_layer:
+        raise OptionError("give either --layer or --select-layer, not both")
+    return layers
+
+
+def _training_images(root: Path, settings: Settings, options: FitOptions) -> LabelledImages:
+    rows = find_labelled(root, settings, options.truth, options.set_, "train", "set")
+    if not len(rows):
+        where = f"no image of {', '.join(options.set_)} has labels" if options.set_ else "no image of role train has labels"
+        raise StudyError(f"nothing to fit to: {where}; collect some with --role train, or name a labelled set with --set")
+    if tested := sum(image.role == "test" for image, _ in rows.rows):
+        print(f"note: {tested} of {len(rows)} training images have role test; judge the method on other images")
+    return rows
+
+
+def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], options: FitOptions) -> list[str]:
+    """Return the layers to draw embeddings of: those that are named, all that give a grid where one is to be selected, else what the last layer is given."""
+    if method.taps == "none":
+        return []
+    network, name = model.inference.network, model.inference.name
+    module = getattr(network, "module", None)
+    listed = module is not None and hasattr(module, "named_modules")
+    if layers:
+        if listed:
+            check_layers(module, layers, name)
+        return list(layers)
+    if not listed:
+        raise OptionError(f"{name}: its layers cannot be listed; name the one to tap with --layer")
+    if not options.select_layer:
+        return [penultimate(module)]
+    view = model.inference.prepare(np.zeros((_SHOWN, _SHOWN, 3), np.uint8), (_SHOWN, _SHOWN)).views[0]
+    block = model.inference.pieces(view)[0][0]
+    return spread_over(grid_layers(module, lambda: network.run(block[None], ()), block.shape[1:]), _CANDIDATES)
+
+
+def _fit(
+    work: _Work, layers: Sequence[str], options: Mapping[str, Value], weights: np.ndarray | None = None
+) -> tuple[Fitted, dict[str, object]]:
+    """Return the method fitted to samples of layers, and the numbers of its fit."""
+    if work.method.name != "flow":
+        samples = [work.samples[layer] for layer in (layers or [LOGITS])]
+        return work.method.build.fit(layers, samples, options, work.channels), {}
+    plan = FlowPlan(**{key: options[key] for key in ("steps", "rate", "batch", "blocks", "width", "depth")}, seed=work.seed)  # type: ignore[arg-type]
+    flows, numbers = list[TrainedFlow](), dict[str, object]()
+    device = work.model.inference.network.device
+    for layer in layers:
+        key = key_of(work.key, layer, vars(plan))
+        if key not in work.flows:
+            folder = work.root / "methods" / work.name / f".flow-{key[:16]}"
+            with progress(f"flow of {layer}", plan.steps) as tick:
+                on = device if device.startswith("cuda") else "cpu"
+                work.flows[key] = train_flow(work.samples[layer].values, plan, folder, key, on, tick)
+        flows.append(work.flows[key])
+        numbers[layer] = {"nll": [flows[-1].learnt, flows[-1].chosen, flows[-1].tested], "step": flows[-1].step}
+    return FlowDensity.of(layers, options, flows, weights), numbers
+
+
+def _search_layers(
+    work: _Work,
+    candidates: Sequence[str],
+    base: Mapping[str, Value],
+    anomalous: AnomalousImages | None,
+    searched: dict[str, list[Tried]],
+) -> str:
+    assert anomalous is not None
+    methods: dict[str, Fitted] = {}
+    for layer in candidates:
+        try:
+            methods[layer] = _fit(work, [layer], base)[0]
+        except ModelError as error:
+            print(f"note: {layer}: {error}; left out")
+    searched["layer"] = anomalous.judge(work.model, methods)
+    return searched["layer"][0].candidate
+
+
+def _search_options(
+    work: _Work,
+    layers: Sequence[str],
+    base: dict[str, Value],
+    told: Mapping[str, Value],
+    anomalous: AnomalousImages,
+    searched: dict[str, list[Tried]],
+) -> None:
+    """Set the options that a method is searched by, one after another, to the values that find most."""
+    for key, values in work.method.search.items():
+        if key in told or key not in base:
+            continue
+        fitting = [value for value in values if key != "k" or value <= min(len(work.samples[layer]) for layer in layers)]
+        methods = {f"{key} {value:g}": _fit(work, layers, {**base, key: value})[0] for value in fitting}
+        searched[key] = anomalous.judge(work.model, methods)
+        base[key] = next(value for value in fitting if f"{key} {value:g}" == searched[key][0].candidate)
+
+
+def _made(
+    work: _Work,
+    layers: Sequence[str],
+    base: Mapping[str, Value],
+    options: FitOptions,
+    searched: Mapping[str, list[Tried]],
+    images: int,
+    anomalous: AnomalousImages | None,
+) -> FittedMethods:
+    made = []
+    key, values = options.swept(work.method)
+    for value in values or (None,):
+        own = dict(base) if value is None else {**base, key: value}
+        name = (
+            options.method
+            if value is None
+            else f"{options.method}-{key.replace('_', '-')}-{value:g}"
+            if isinstance(value, int | float)
+            else f"{options.method}-{key}-{value}"
+        )
+        weights = None
+        if own.get("join") == "logistic":
+            if anomalous is None or len(layers) < 2:
+                raise OptionError(
+                    "--join logistic needs several layers (--layer A,B) and --validation SET, whose images have labels of anomaly"
+                )
+            alone = {layer: _fit(work, [layer], own)[0] for layer in layers}
+            weights = logistic_weights(*anomalous.pixels(work.model, alone))
+        found, numbers = _fit(work, layers, own, weights)
+        flags = (TUNED,) if searched or weights is not None else ()
+        tables = {what: [[one.candidate, one.average_precision, one.fpr95] for one in tried] for what, tried in searched.items()}
+        more = {
+            "images": images,
+            "embeddings": max((len(one) for one in work.samples.values()), default=0),
+            "searches": tables,
+            "validation": options.validation,
+            "key": work.key,
+            "fit": numbers,
+        }
+        path = work.root / "methods" / work.name / f"{name}{ENDING}"
+        write(path, FittedAbout(options.method, own, tuple(layers), work.model.digest, flags, more), found.tensors())
+        made.append(FittedMethod(name, tuple(layers), own, flags))
+    with writing(work.root):
+        log(work.root, "fit", model=work.name, method=options.method)
+    sample = next(iter(work.samples.values()))
+    return FittedMethods(
+        options.study,
+        options.model,
+        work.model.source,
+        tuple(made),
+        images,
+        len(sample),
+        {what: tuple(tried) for what, tried in searched.items()},
+    )

@@ -1,0 +1,125 @@
+"""Which layers, and which values of an option, find unknown objects best on a validation set: the searches of S4, Tables 4 to 9.
+
+Conventions: candidates are judged by the average precision of all pixels together, at the working size, on images with labels of anomaly. Classes that the study withholds are never searched with: they are what the
+study judges. What was chosen so has seen unknown objects (flag ``tuned-with-ood``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.corpus.photos import read_photo
+from faultscape.errors import ImageError, ModelError, OptionError, StudyError, closest, counted
+from faultscape.metrics.scorers import Scorer, offset_of, rounded, scorer_named
+from faultscape.metrics.scores.histogram import Histogram16, detection_from_histogram, histogram16
+from faultscape.prediction.inference import Inference
+from faultscape.prediction.keep import Keep, doubt_folder
+from faultscape.progress import progress
+from faultscape.stages.fit.open_model import OpenedModel
+from faultscape.stages.fit.result import Tried
+from faultscape.stages.image_truths import Judge, find_judged, with_labels
+from faultscape.study.settings import Settings
+from faultscape.study.tables.corpus import Image, read_corpus
+from faultscape.uncertainty.methods.fitted import Fitted
+
+_DIGEST = "0" * 12
+
+
+class AnomalousImages:
+    """Images of a set with labels of anomaly, to search with."""
+
+    def __init__(self, root: Path, settings: Settings, name: str) -> None:
+        images = {image.id: image for image in read_corpus(root)}
+        known = list(dict.fromkeys(image.set for image in images.values()))
+        if name not in known:
+            raise OptionError(
+                f"--validation {name!r}: the study has no such set; it has {', '.join(known)}.{closest(name, known)}"
+            )
+        judged = with_labels(root, find_judged(root, images, ""))
+        self.images = [image for image in images.values() if image.set == name and judged[image.id].anomaly is not None]
+        if not self.images:
+            raise StudyError(
+                f"no image of {name} has labels of anomaly, which a search needs; blend objects into validation images (`faultscape stress blend`), or collect a data set that has them. Classes that a holdout withholds are what the study judges, and are not searched with"
+            )
+        self._settings, self._judge = settings, Judge(root, settings, judged, {})
+
+    def judge(self, model: OpenedModel, methods: Mapping[str, Fitted]) -> list[Tried]:
+        """Return how well each of some methods, by what it is called, finds the anomalies, the best first."""
+        words = {name: f"m{k}@{_DIGEST}" for k, name in enumerate(methods)}
+        inference = _asked(model, words, methods)
+        found: dict[str, tuple[float, Histogram16]] = {}
+        with progress("search", len(self.images)) as tick:
+            for image in self.images:
+                for name, score in self._scores(inference, image, words).items():
+                    scorer, offset = (
+                        scorer_named(words[name]),
+                        found[name][0] if name in found else offset_of(scorer_named(words[name]), [score]),
+                    )
+                    counts = self._counted(scorer, score, offset, image)
+                    found[name] = (offset, found[name][1] + counts if name in found else counts)
+                tick(1)
+        tried = []
+        for name, (_, histogram) in found.items():
+            said = detection_from_histogram(histogram)
+            tried.append(Tried(name, said.average_precision, said.fpr95))
+        if not tried or np.isnan(tried[0].average_precision):
+            raise StudyError(f"the {counted(len(self.images), 'image')} to search with have no anomalous pixel")
+        return sorted(tried, key=lambda one: (-one.average_precision, one.candidate))
+
+    def pixels(self, model: OpenedModel, methods: Mapping[str, Fitted], most: int = 2000) -> tuple[np.ndarray, np.ndarray]:
+        """Return the scores (n, methods) of up to ``most`` anomalous pixels of each image and as many others, spread evenly, and which are anomalous (n,)."""
+        words = {name: f"m{k}@{_DIGEST}" for k, name in enumerate(methods)}
+        inference = _asked(model, words, methods)
+        rows, anomalous = [], []
+        for image in self.images:
+            scores = self._scores(inference, image, words)
+            if not scores:
+                continue
+            stacked = np.stack([score.ravel() for score in scores.values()], axis=1)
+            (view,) = self._judge.views(image.id, tuple(reversed(next(iter(scores.values())).shape)))
+            assert view.anomaly is not None
+            for value in (0, 1):
+                at = np.flatnonzero(view.anomaly.ravel() == value)
+                at = at[np.linspace(0, len(at) - 1, min(most, len(at))).astype(int)] if len(at) else at
+                rows.append(stacked[at])
+                anomalous.append(np.full(len(at), bool(value)))
+        return np.concatenate(rows), np.concatenate(anomalous)
+
+    def _scores(self, inference: Inference, image: Image, words: Mapping[str, str]) -> dict[str, np.ndarray]:
+        try:
+            photo = read_photo(image)[0]
+        except ImageError as error:
+            print(f"note: {image.id}: {error}; skipped")
+            return {}
+        size = self._settings.working_size or (photo.shape[1], photo.shape[0])
+        (output,) = inference.predict([photo], [size])
+        if output.problem:
+            raise ModelError(f"{image.id}: {output.problem}")
+        return {name: output.kept[doubt_folder(word)][0] for name, word in words.items()}
+
+    def _counted(self, scorer: Scorer, score: np.ndarray, offset: float, image: Image) -> Histogram16:
+        (view,) = self._judge.views(image.id, (score.shape[1], score.shape[0]))
+        assert view.anomaly is not None
+        return histogram16(rounded(scorer, score, 0, offset), view.anomaly, where=image.id)
+
+
+def _asked(model: OpenedModel, words: Mapping[str, str], methods: Mapping[str, Fitted]) -> Inference:
+    """Return the model with these methods beside it."""
+    keep = Keep(scorers=tuple(words.values()))
+    return Inference(
+        model.inference.network, model.inference.way, keep, methods={words[name]: method for name, method in methods.items()}
+    )
+
+
+def spread_over(names: Sequence[str], most: int) -> list[str]:
+    """Return up to ``most`` of some names, evenly over their order, the last among them.
+
+    >>> spread_over(["a", "b", "c", "d", "e"], 3)
+    ['a', 'c', 'e']
+    """
+    if len(names) <= most:
+        return list(names)
+    return [names[round(k * (len(names) - 1) / (most - 1))] for k in range(most)]

@@ -1,0 +1,67 @@
+"""A network of the study, open as `predict` shows it images: one that was predicted before, or one that was trained and waits to be.
+
+Conventions: options that only say what is kept or scored are left out; the digest is the network's own, weights included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+from faultscape.errors import ModelError, article, closest
+from faultscape.prediction import catalogue
+from faultscape.prediction.inference import Inference
+from faultscape.prediction.networks import OpenNetwork
+from faultscape.prediction.source import Opening, Request
+from faultscape.study.settings import ModelOptions, Settings
+from faultscape.study.tables.removed_images import each_whole_shard
+from faultscape.uncertainty import description as descriptions
+
+_LEFT_OUT = ("keep", "scorer", "offsets", "temperature")
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedModel:
+    """An open network with what `predict` takes for it, what its channels mean, and a digest of what it is."""
+
+    inference: Inference
+    source: str
+    labels: dict[str, str]
+    digest: str
+    threads: int
+
+
+def open_model(root: Path, settings: Settings, name: str, device: str, layers: tuple[str, ...] = ()) -> OpenedModel:
+    """Open a model of the study, or a network that was trained under this name; ``layers`` are those of an ONNX file that are to be tapped. ModelError where there is none, or it is no network."""
+    held = settings.models.get(name)
+    source = held.source if held else _trained(root, settings, name)
+    kind = catalogue.source_of(name, source) if held is None else catalogue.kind_named(held.kind)
+    if kind.load is None:
+        raise ModelError(f"{name} is {article(kind.called)}; methods are fitted to networks")
+    options = cast("ModelOptions", {key: value for key, value in (held.options if held else {}).items() if key not in _LEFT_OUT})
+    if kind.runtime == "onnx" and layers:
+        options["keep"] = [f"embedding={layer}" for layer in layers]
+    request = Request(name, source, settings, partial(each_whole_shard, root), options, None, held.labels if held else {}, device)
+    origin = kind.origin(kind, request)
+    opened = origin.opened or kind.open(
+        Opening(kind.name, origin.source or source, options, origin.labels, device, origin.digest), settings
+    )
+    assert isinstance(opened, OpenNetwork)
+    return OpenedModel(opened.inference, source, origin.labels, origin.digest, opened.threads)
+
+
+def _trained(root: Path, settings: Settings, name: str) -> str:
+    """Return the folder of a network that was trained; ModelError where there is none, or it needs code that a person must name."""
+    folder = root / "models" / name
+    if not (folder / descriptions.NETWORK).is_file():
+        trained = [path.parent.name for path in (root / "models").glob(f"*/{descriptions.NETWORK}")]
+        known = sorted({*settings.models, *trained})
+        raise ModelError(f"the study has no model {name!r}; it has {', '.join(known) or 'none'}.{closest(name, known)}")
+    if function := descriptions.read_description(folder).own_function:
+        place = f"{folder / descriptions.OWN_FILE}:{function}"
+        raise ModelError(
+            f"{name} is trained, but not predicted yet, and runs code; if you trust it, run `faultscape predict {root} {name}={place}` first"
+        )
+    return str(folder)

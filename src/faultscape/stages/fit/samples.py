@@ -1,0 +1,107 @@
+"""Samples of what layers of a network give for labelled training images.
+
+Conventions: images are drawn by their own bytes and the seed, and of each so many places of every layer; neither names nor order decide. Labels are places of the study's class list; pixels of classes that the model never names,
+or that a holdout of the study withholds, are IGNORED, so that no patch with one of them is drawn; void pixels are OUTSIDE. The layer ``LOGITS`` is the network's logits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from faultscape.classes.class_lists import table
+from faultscape.corpus.photos import read_photo
+from faultscape.errors import ImageError, ModelError
+from faultscape.prediction.fitted_methods import logits_of
+from faultscape.prediction.sources.network import Answer
+from faultscape.progress import progress
+from faultscape.stages.fit.open_model import OpenedModel
+from faultscape.stages.labelled_images import LabelledImages
+from faultscape.stressors.holdout import hold_out
+from faultscape.study.settings import Settings
+from faultscape.study.tables.stress_sets import StressSets
+from faultscape.uncertainty.methods.embeddings import Embeddings, draw, grid_of, together
+from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
+
+LOGITS = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Meaning:
+    """What labels and channels mean to a method: (C + 1,) int16 what each place of the class list counts as, (channels,) the class of each channel, -1 of none, and the names of withheld classes."""
+
+    places: np.ndarray
+    channels: np.ndarray
+    withheld: tuple[str, ...]
+
+
+def meaning_of(model: OpenedModel, settings: Settings, stress: StressSets) -> Meaning:
+    """Return what labels and channels mean to methods of a model."""
+    classes, own = settings.class_list, table(settings.class_list, model.labels)
+    count = model.inference.network.channels or len(classes)
+    channels = np.array([place if (place := int(own[k])) < len(classes) else -1 for k in range(count)], np.int64)
+    named = np.zeros(len(classes), bool)
+    named[channels[channels >= 0]] = True
+    for words in stress.holdouts.values():
+        named &= ~hold_out(classes, list(words)).is_withheld[:-1]
+    places = np.arange(len(classes) + 1, dtype=np.int16)
+    places[:-1][~named] = IGNORED
+    places[-1] = OUTSIDE
+    return Meaning(places, channels, tuple(name for name, known in zip(classes.names, named, strict=True) if not known))
+
+
+def draw_samples(
+    model: OpenedModel,
+    settings: Settings,
+    rows: LabelledImages,
+    meaning: Meaning,
+    layers: Sequence[str],
+    images: int,
+    keep: int,
+    seed: int,
+) -> tuple[dict[str, Embeddings], int]:
+    """Return {layer: its embeddings} of up to ``images`` images, up to ``keep`` in all (0 for all), and of how many images they are. ModelError where a layer gives no grid, MetricError where no patch can be drawn."""
+    order = sorted(range(len(rows)), key=lambda k: hashlib.sha256(f"{seed}/{rows.rows[k][0].key}".encode()).digest())[:images]
+    most, parts, count = -(-keep // len(order)), {layer: list[Embeddings]() for layer in layers}, 0
+    with progress("fit", len(order)) as tick:
+        for number in order:
+            image = rows.rows[number][0]
+            try:
+                photo = read_photo(image)[0]
+            except ImageError as error:
+                print(f"note: {image.id}: {error}; skipped")
+                continue
+            size = settings.working_size or (photo.shape[1], photo.shape[0])
+            view = model.inference.prepare(photo, size).views[0]
+            labels = meaning.places[rows.places(number, (view.shape[2], view.shape[1]))]
+            pieces = model.inference.pieces(view)
+            for place, (block, (top, left, tall, wide)) in enumerate(pieces):
+                answer = _answer(model, block, layers)
+                for layer in layers:
+                    shown, name = (block.shape[1], block.shape[2]), model.inference.name
+                    grid = (
+                        logits_of(answer, name)
+                        if layer == LOGITS
+                        else grid_of(answer.embeddings[layer], shown, f"{name}: layer {layer}")
+                    )
+                    some = -(-most // len(pieces)) if keep else grid.shape[1] * grid.shape[2]
+                    key = f"{seed}/{image.key}/{place}"
+                    parts[layer].append(
+                        draw(grid, labels[top : top + tall, left : left + wide], len(settings.class_list), some, key)
+                    )
+            count += 1
+            tick(1)
+    return {layer: together(some) for layer, some in parts.items()}, count
+
+
+def _answer(model: OpenedModel, block: np.ndarray, layers: Sequence[str]) -> Answer:
+    try:
+        (answer,) = model.inference.network.run(block[None], [layer for layer in layers if layer != LOGITS])
+    except MemoryError:
+        raise ModelError(
+            f"{model.inference.name}: an image of {block.shape[2]}x{block.shape[1]} does not fit into memory; predict the model with --window WIDTHxHEIGHT first"
+        ) from None
+    return answer

@@ -1,0 +1,40 @@
+"""Scorers of a line that are methods fitted to a model: each becomes the word of the file that holds it, ``NAME@DIGEST``.
+
+Conventions: a method that was fitted again has another digest, so that what was scored by the one before counts no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from faultscape.errors import OptionError, closest
+from faultscape.metrics.scorers import is_fitted, split_fitted
+from faultscape.uncertainty.method_files import ENDING, digest
+
+
+def methods_folder(root: Path, model: str) -> Path:
+    """Return where the methods lie that were fitted to a model."""
+    return root / "methods" / model
+
+
+def with_digests(root: Path, model: str, words: Sequence[str]) -> list[str]:
+    """Return words of scorers, those of methods with the digest of what was fitted to a model. OptionError where one was not fitted."""
+    out = []
+    for word in words:
+        parts = split_fitted(word)
+        name = parts[0] if parts else word
+        if not is_fitted(name):
+            out.append(word)
+            continue
+        path = methods_folder(root, model) / f"{name}{ENDING}"
+        if not path.is_file():
+            known = sorted(file.stem for file in path.parent.glob(f"*{ENDING}"))
+            has = (
+                f"{model} has {', '.join(known)}.{closest(name, known)}"
+                if known
+                else f"run `faultscape fit {root} {name} --model {model}` first"
+            )
+            raise OptionError(f"--scorer {name} is a method that was not fitted to {model}; {has}")
+        out.append(f"{name}@{digest(path)}")
+    return out

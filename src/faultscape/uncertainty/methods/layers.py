@@ -1,0 +1,69 @@
+"""The layers of a network that a method can tap: by name, all that give a grid of features, or what the last layer is given.
+
+Conventions: names are those of ``named_modules``; ``LAYER:in`` is what a layer is given. Of a network with another head (`replace_head`) a layer may be named as in the network itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import nn
+
+from faultscape.errors import ModelError, closest
+from faultscape.uncertainty.methods.embeddings import as_grid
+from faultscape.uncertainty.replace import last_layer
+
+INPUT = ":in"
+
+
+def penultimate(net: nn.Module) -> str:
+    """Return the word for what the last layer of a network is given.
+
+    >>> penultimate(nn.Sequential(nn.Conv2d(3, 8, 1), nn.ReLU(), nn.Conv2d(8, 2, 1)))
+    '2:in'
+    """
+    return f"{last_layer(net)[0]}{INPUT}"
+
+
+def check_layers(net: nn.Module, layers: Sequence[str], name: str) -> None:
+    """ModelError for a layer that a network does not have, with the near ones."""
+    known = [key for key, _ in net.named_modules() if key]
+    for layer in layers:
+        plain = layer.removesuffix(INPUT)
+        if plain not in known and f"net.{plain}" not in known:
+            raise ModelError(
+                f"{name}: has no layer {plain!r}.{closest(plain, known)} Its last layers are {', '.join(known[-8:])}"
+            )
+
+
+def grid_layers(net: nn.Module, run: Callable[[], object], size: tuple[int, int]) -> list[str]:
+    """Return the layers that give a grid of features over an image of ``size`` (height, width) when ``run`` shows the network one, in the order in which they run; the last is what the last layer is given."""
+    seen: list[str] = []
+    hooks = []
+
+    def look(name: str) -> Callable[[nn.Module, object, object], None]:
+        def hook(_module: nn.Module, _given: object, out: object) -> None:
+            value = out[0] if isinstance(out, tuple | list) and out else out
+            if isinstance(value, torch.Tensor) and value.ndim in (3, 4) and name not in seen:
+                try:
+                    as_grid(value, size)
+                except ModelError:
+                    return
+                seen.append(name)
+
+        return hook
+
+    for name, layer in net.named_modules():
+        if name:
+            hooks.append(layer.register_forward_hook(look(name)))
+    try:
+        run()
+    finally:
+        for hook in hooks:
+            hook.remove()
+    head = last_layer(net)[0]
+    return [
+        *(name for name in seen if name != head and not f"{name}.".startswith(f"{head}.") and not head.startswith(f"{name}.")),
+        f"{head}{INPUT}",
+    ]

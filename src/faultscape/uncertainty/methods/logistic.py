@@ -1,0 +1,37 @@
+"""Weights that join the scores of several layers: a logistic regression on pixels that are known to be anomalous or not.
+
+Conventions: scores are (n, L) and anomalous (n,) bool. The regression has an intercept, which orders nothing and is not returned, and a small penalty on its weights for standardised scores, so that scores that part the pixels wholly have finite weights.
+Source: S4 5.2 (as Lee et al. 2018).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from faultscape.errors import MetricError
+
+_ROUNDS, _PENALTY = 50, 1e-4
+
+
+def logistic_weights(scores: np.ndarray, anomalous: np.ndarray) -> np.ndarray:
+    """Return the weights (L,) of scores (n, L) that say best which pixels are anomalous (n,). MetricError where all or none are.
+
+    >>> weights = logistic_weights(np.array([[0.0, 5.0], [1.0, 4.0], [3.0, 5.0], [4.0, 4.0], [1.5, 4.0], [1.4, 5.0]]), np.array([0, 0, 1, 1, 1, 0], bool))
+    >>> bool(weights[0] > 10 * abs(weights[1]))
+    True
+    """
+    if anomalous.all() or not anomalous.any():
+        raise MetricError("a logistic regression needs anomalous pixels and others")
+    centre, spread = scores.mean(0), np.maximum(scores.std(0), 1e-12)
+    rows = np.column_stack([(scores - centre) / spread, np.ones(len(scores))])
+    penalty = np.diag([_PENALTY] * scores.shape[1] + [0.0]) * len(scores)
+    weights = np.zeros(rows.shape[1])
+    for _ in range(_ROUNDS):
+        shares = 1 / (1 + np.exp(-np.clip(rows @ weights, -30, 30)))
+        gradient = rows.T @ (shares - anomalous) + penalty @ weights
+        bend = (rows * np.maximum(shares * (1 - shares), 1e-9)[:, None]).T @ rows + penalty
+        step = np.linalg.solve(bend, gradient)
+        weights -= step
+        if np.abs(step).max() < 1e-8:
+            break
+    return weights[:-1] / spread
