@@ -43,7 +43,7 @@ WebApi = Literal["openverse", "flickr", "wikimedia"]
 Licence = Literal["open", "commercial", "modification", "public", "any"]
 
 HeadName = Literal["linear", "batch-ensemble", "gp", "heteroscedastic", "batch-ensemble+gp"]  # of networks that are trained
-LossName = Literal["ce", "void-class", "entropy"]
+LossName = Literal["ce", "void-class", "entropy", "outlier-head", "dirichlet"]
 Schedule = Literal["polynomial", "cosine", "constant"]
 Optimiser = Literal["adam", "adamw", "sgd"]
 ClassWeights = Literal["none", "median-frequency"]

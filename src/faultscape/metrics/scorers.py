@@ -23,7 +23,9 @@ from faultscape.metrics.doubt import LOGIT_END
 from faultscape.metrics.pixel_facts import PixelFacts
 from faultscape.metrics.scores.submissions import round_submitted
 
-Needs = Literal["nothing", "probabilities", "logits", "members", "variance", "submission", "fitted"]
+Needs = Literal[
+    "nothing", "probabilities", "logits", "members", "variance", "submission", "fitted", "void", "outlier", "dirichlet"
+]
 _BLOCK = 1 << 15  # pixels whose scores are rounded at a time
 _LEAST_VARIANCE = np.float32(1e-30)
 NONE = "none"  # the word for no scorer at all
@@ -80,6 +82,9 @@ SCORERS: tuple[Scorer, ...] = (
     Scorer("predictive-entropy", "Predictive entropy", "H(mean p)", lambda facts: _needed(facts.predictive), needs="members", most=math.log, source="S4 eq. 1"),
     Scorer("expected-entropy", "Expected entropy", "mean H(p)", lambda facts: _needed(facts.expected), needs="members", most=math.log, source="S4 eq. 2"),
     Scorer("mutual-information", "Mutual information", "H(mean p) - mean H(p)", lambda facts: _needed(facts.information), needs="members", most=math.log, source="S4 eq. 2"),
+    Scorer("void", "Void class", "p of the void class", _not_computed, needs="void", most=_one, source="S4 5.1", tells_errors=False),
+    Scorer("outlier", "Outlier head", "sigmoid of the outlier head", _not_computed, needs="outlier", most=_one, source="S4 5.3; Bevandic et al. 2019"),
+    Scorer("differential-entropy", "Dirichlet differential entropy", "entropy of Dirichlet(exp z)", _not_computed, needs="dirichlet", source="S4 5.1, eq. 3; Malinin and Gales 2018"),
     Scorer("standardised-max-logit", "Standardised max logit", "-(max z - mean of its class) / deviation of its class", _not_computed, needs="fitted", source="Jung et al. 2021"),
     Scorer("odin", "ODIN", "1 - max softmax(z(x - e sign grad) / T)", _not_computed, needs="fitted", source="S4 B.2; Liang et al. 2018"),
     Scorer("mahalanobis", "Mahalanobis distance", "min over classes of sqrt((f - m)' S^-1 (f - m) / D)", _not_computed, needs="fitted", source="Lee et al. 2018"),
@@ -146,6 +151,14 @@ def split_fitted(word: str) -> tuple[str, str] | None:
     return (found[1], found[2]) if found else None
 
 
+_TRAINED = {
+    "fitted": "a network (`faultscape fit` fits a method to one)",
+    "void": "a class called void (a network trained with --loss void-class)",
+    "outlier": "an outlier head (a network trained with --loss outlier-head)",
+    "dirichlet": "logits of a prior network (trained with --loss dirichlet)",
+}
+
+
 def missing(scorer: Scorer, facts: PixelFacts) -> str:
     """Return what a scorer needs that these facts do not have, in words; '' where it has all.
 
@@ -155,8 +168,8 @@ def missing(scorer: Scorer, facts: PixelFacts) -> str:
     """
     if scorer.needs == "logits" and facts.log_sum is None:
         return "logits"
-    if scorer.needs == "fitted":
-        return "a network (`faultscape fit` fits a method to one)"
+    if scorer.needs in _TRAINED:
+        return _TRAINED[scorer.needs]
     if scorer.needs == "submission":
         return "a program that writes it (`reliability --submission`)"
     if scorer.needs == "variance" and facts.variance is None:

@@ -18,17 +18,19 @@ import numpy as np
 from faultscape.errors import FaultscapeError, ModelError, OptionError
 from faultscape.maps import winners
 from faultscape.maps.resize import nearest
+from faultscape.metrics.other_doubts import class_share, differential_entropy, outlier_share
 from faultscape.metrics.pixel_facts import PixelFacts, facts_of, facts_of_members
 from faultscape.prediction import fitted_methods, windows
 from faultscape.prediction.keep import Arrays, Keep, doubts, folder_of, needs_members
 from faultscape.prediction.merge import Merged
-from faultscape.prediction.sources.network import Answer, Network, Size
+from faultscape.prediction.sources.network import OUTLIER, Answer, Network, Size
 
 if TYPE_CHECKING:
     from faultscape.uncertainty.methods.fitted import Fitted
 
 _PLAIN = Keep()
 NAN = "the network gave NaN"
+VOID, DIFFERENTIAL = "void", "differential-entropy"
 
 
 @dataclass(frozen=True)
@@ -239,8 +241,17 @@ class Inference:
         return Output(facts.labels, kept)
 
     def _scored(self, answer: Answer, target: Size) -> dict[str, np.ndarray]:
-        """Return the scores {word: (H, W)} of methods that were fitted."""
-        return {word: method.score(answer.values[word], target) for word, method in self.methods.items()}
+        """Return the scores {word: (H, W)} that no facts of probabilities give: of methods that were fitted, and what the network was trained to say."""
+        out = {word: method.score(answer.values[word], target) for word, method in self.methods.items()}
+        asked, layers = self.keep.scorers, answer.members if answer.scores is None else (answer.scores,)
+        if OUTLIER in asked and OUTLIER in answer.values:
+            out[OUTLIER] = outlier_share(answer.values[OUTLIER][0], target)
+        if VOID in asked and VOID in self.network.class_names and not self.network.marginal:
+            channel = self.network.class_names.index(VOID)
+            out[VOID] = np.mean([class_share(scores, channel, target) for scores in layers], axis=0)
+        if DIFFERENTIAL in asked and answer.scores is not None and getattr(self.network, "dirichlet", False):
+            out[DIFFERENTIAL] = differential_entropy(answer.scores, target)
+        return out
 
     def pieces(self, view: np.ndarray) -> list[tuple[np.ndarray, windows.Window]]:
         """Return the parts of a view (3, H, W) that the network sees, and where they lie."""

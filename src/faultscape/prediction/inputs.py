@@ -17,7 +17,16 @@ import numpy as np
 from faultscape.errors import ModelError, OptionError
 from faultscape.prediction.sources.network import Size
 
-KEYS = ("size", "mean", "std", "multiple", "window", "stride", "classes")  # what a network's file or loader may say of its input
+KEYS = (
+    "size",
+    "mean",
+    "std",
+    "multiple",
+    "window",
+    "stride",
+    "classes",
+    "dirichlet",
+)  # what a network's file or loader may say of its input
 MOST = {
     "multiple": 4096,
     "batch": 4096,

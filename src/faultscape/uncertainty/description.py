@@ -37,7 +37,7 @@ VOID_CLASS = "void"
 class Description:
     """A network: its backbone and head with what they were told, its classes in the order of its channels, and how it wants its input.
 
-    ``config`` is a configuration of the transformers library, of a backbone that is no entry of BACKBONES. ``void_class``: the last channel is that of void pixels. ``member_blocks`` encoder blocks
+    ``config`` is a configuration of the transformers library, of a backbone that is no entry of BACKBONES. ``void_class``: the last channel is that of void pixels; ``outlier_head``: it is the logit of an outlier; ``dirichlet``: logits are those of a prior network. ``member_blocks`` encoder blocks
     have fast weights. ``size`` is that at which whole images are seen, None for that of the maps that are wanted; ``window`` and ``stride`` are sides of squares in pixels, 0 for whole images.
     """
 
@@ -47,6 +47,8 @@ class Description:
     head_options: dict[str, Value] = field(default_factory=dict)
     layer: str = ""
     void_class: bool = False
+    outlier_head: bool = False
+    dirichlet: bool = False
     dropout: float = 0.1
     dropout_at: tuple[str, ...] = ()
     dropout_rate: float = RATE
@@ -69,8 +71,8 @@ class Description:
 
     @property
     def channels(self) -> int:
-        """How many classes the head has, void's among them."""
-        return len(self.classes) + self.void_class
+        """How many channels the head has for its classes, void and an outlier's logit among them."""
+        return len(self.classes) + self.void_class + self.outlier_head
 
     @property
     def channel_names(self) -> tuple[str, ...]:
@@ -96,10 +98,16 @@ def build(
         kept = net.head.state_dict() if keep_head and isinstance(net, DoubtNetwork) else None
         told_head = (description.head, description.channels)
         made: nn.Module = replace_head(
-            net, *told_head, layer=description.layer, seed=description.seed, **dict(description.head_options)
+            net,
+            *told_head,
+            layer=description.layer,
+            seed=description.seed,
+            fresh=description.dirichlet,
+            **dict(description.head_options),
         )
         if kept is not None:
             cast("DoubtNetwork", made).head.load_state_dict(kept)
+        cast("DoubtNetwork", made).outlier = description.outlier_head
         if description.dropout_at:
             told = description.dropout_rate, description.dropout_samples, description.seed
             made = add_dropout(made, description.dropout_at, *told)
@@ -134,7 +142,15 @@ def input_words(description: Description) -> JsonObject:
     classes = {"classes": list(description.channel_names)}
     if description.size is not None:
         square["size"] = "{}x{}".format(*description.size)
-    return {"mean": list(description.mean), "std": list(description.std), "multiple": description.multiple, **square, **classes}
+    prior = {"dirichlet": True} if description.dirichlet else {}
+    return {
+        "mean": list(description.mean),
+        "std": list(description.std),
+        "multiple": description.multiple,
+        **square,
+        **classes,
+        **prior,
+    }
 
 
 def save(folder: Path, description: Description, net: nn.Module, more: JsonObject) -> None:

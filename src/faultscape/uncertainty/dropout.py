@@ -94,7 +94,9 @@ class DropoutNetwork(GivesDoubt):
             self._first = prefix.given_again
         members = torch.cat([one.own[:, None] if one.own is not None else one.members for one in said], dim=1)  # type: ignore[list-item]
         variances = [one.variance for one in said if one.variance is not None]
-        return Doubt(None, members, torch.stack(variances).mean(0) if variances else None)
+        outliers = [one.outlier for one in said if one.outlier is not None]
+        means = [torch.stack(some).mean(0) if some else None for some in (variances, outliers)]
+        return Doubt(None, members, *means)
 
 
 class Prefix:

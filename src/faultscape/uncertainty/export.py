@@ -29,7 +29,7 @@ _EXTRA = "faultscape.json"
 
 
 class Plain(nn.Module):
-    """A network whose output is a dict of what it has: logits of its own, members, variance."""
+    """A network whose output is a dict of what it has: logits of its own, members, variance, outliers."""
 
     def __init__(self, net: nn.Module) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Plain(nn.Module):
 
 def outputs(said: Doubt) -> dict[str, Tensor]:
     """Return what a network said by name: logits where it has them, members, variance."""
-    held = {"logits": said.own, "members": said.members, "variance": said.variance}
+    held = {"logits": said.own, "members": said.members, "variance": said.variance, "outlier": said.outlier}
     return {name: value for name, value in held.items() if value is not None}
 
 

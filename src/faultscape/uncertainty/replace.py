@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from faultscape.errors import ModelError, OptionError, closest
 from faultscape.uncertainty.catalogue import Value, head_named
-from faultscape.uncertainty.heads.channels import Doubt, Head, split
+from faultscape.uncertainty.heads.channels import Doubt, Head, split, without_outlier
 
 
 class HeadOfConvolution(nn.Module):
@@ -47,11 +47,11 @@ class GivesDoubt(nn.Module):
 
 
 class DoubtNetwork(GivesDoubt):
-    """A network whose last layer is a head of this room; called as the network was, it returns `Doubt`. ``layer`` is where its head stands."""
+    """A network whose last layer is a head of this room; called as the network was, it returns `Doubt`. ``layer`` is where its head stands; with ``outlier`` the head's last channel is that of an outlier head."""
 
     def __init__(self, net: nn.Module, layer: str) -> None:
         super().__init__()
-        self.net, self.layer = net, layer
+        self.net, self.layer, self.outlier = net, layer, False
 
     @property
     def head(self) -> Head:
@@ -62,15 +62,23 @@ class DoubtNetwork(GivesDoubt):
 
     def forward(self, *inputs: Any, **named: Any) -> Doubt:
         """Return what the network says of its inputs."""
-        return split(output_tensor(self.net(*inputs, **named)), self.head.channels, type(self.net).__name__)
+        said = split(output_tensor(self.net(*inputs, **named)), self.head.channels, type(self.net).__name__)
+        return without_outlier(said) if self.outlier else said
 
 
 def replace_head(
-    net: nn.Module, head: str = "linear", classes: int | None = None, *, layer: str = "", seed: int = 0, **options: Value
+    net: nn.Module,
+    head: str = "linear",
+    classes: int | None = None,
+    *,
+    layer: str = "",
+    seed: int = 0,
+    fresh: bool = False,
+    **options: Value,
 ) -> DoubtNetwork:
     """Return a network with another last layer, one of HEADS. The network itself is changed; copy it first (``copy.deepcopy``) to keep it.
 
-    ``options`` are the head's own; ``classes`` are by default as many as the layer had. The head has the device of the layer, and its precision; a Gaussian process and a heteroscedastic head compute in float32. ``layer`` names the layer to replace where it is not the last linear layer or 1x1
+    ``fresh`` draws a head anew that could start from the layer's numbers. ``options`` are the head's own; ``classes`` are by default as many as the layer had. The head has the device of the layer, and its precision; a Gaussian process and a heteroscedastic head compute in float32. ``layer`` names the layer to replace where it is not the last linear layer or 1x1
     convolution of the network. Errors: ModelError for a network without such a layer, OptionError for a head or an option that there is not.
 
     >>> import torch
@@ -98,7 +106,7 @@ def replace_head(
     like, whole = next(old.parameters()), kind.build.in_whole_precision
     if whole and start is not None:
         start = start[0].float(), None if start[1] is None else start[1].float()
-    made = kind.build(width, classes or count, start, seed, **{**kind.options, **options})
+    made = kind.build(width, classes or count, None if fresh else start, seed, **{**kind.options, **options})
     made = made.to(like.device) if whole else made.to(like)
     if name:
         net.set_submodule(name, place(made).train(net.training))

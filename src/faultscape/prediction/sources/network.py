@@ -13,6 +13,8 @@ from typing import Protocol
 import numpy as np
 
 Size = tuple[int, int]  # (width, height)
+OUTLIER = "outlier"  # among the values of an answer: the logits of an outlier head
+DOUBT = ("members", "variance", OUTLIER)  # what a network may give beside its logits
 
 
 @dataclass(frozen=True)

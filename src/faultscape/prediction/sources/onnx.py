@@ -20,12 +20,11 @@ from faultscape.prediction import bounds
 from faultscape.prediction.classifiers import as_pixel
 from faultscape.prediction.inputs import inputs_of, size_of
 from faultscape.prediction.network_files.onnx_files import weights_beside
-from faultscape.prediction.sources.network import Answer, Size
+from faultscape.prediction.sources.network import DOUBT, OUTLIER, Answer, Size
 from faultscape.study.settings import CLASSIFICATION, ModelOptions
 
 BATCH, THREADS = 8, 1
-_DOUBT = ("members", "variance")
-_WORDS = ("mean", "std", "classes", "multiple")  # metadata that is JSON
+_WORDS = ("mean", "std", "classes", "multiple", "dirichlet")  # metadata that is JSON
 
 
 class OnnxNetwork:
@@ -82,9 +81,10 @@ class OnnxNetwork:
         if not isinstance(said.get("classes", []), list):
             raise ModelError(f"{path}: its metadata faultscape.classes is no list of names: {str(said['classes'])[:80]!r}")
         self.class_names = [str(name) for name in said.get("classes", [])]
+        self.dirichlet = said.get("dirichlet") is True
         self._names = [o.name for o in outputs]
         self._main = next((o for o in outputs if o.name in ("logits", "labels", "output", "out")), outputs[0])
-        self._only_members = self._main.name in _DOUBT
+        self._only_members = self._main.name in DOUBT
         self._channels_last = _last(self._main.shape, self.layout, [len(self.class_names), *classes])
         shape = self._main.shape
         self._classifies = given.get("task") == CLASSIFICATION
@@ -118,7 +118,7 @@ class OnnxNetwork:
                 raise MemoryError(str(error).splitlines()[0]) from None
             raise ModelError(f"{self.name}: the network failed: {library_text(error)}") from None
         named = dict(zip(self._names, given, strict=True))
-        for name in {self._main.name, *embeddings, *({"confidence", *_DOUBT} & named.keys())}:
+        for name in {self._main.name, *embeddings, *({"confidence", *DOUBT} & named.keys())}:
             self._check(name, named[name], count)
         return [self._answer(named, row, embeddings) for row in range(count)]
 
@@ -132,7 +132,7 @@ class OnnxNetwork:
         )
 
     def _answer(self, named: dict[str, Any], row: int, embeddings: Sequence[str]) -> Answer:
-        members, variance = self._doubt(named, row)
+        members, variance, outlier = self._doubt(named, row)
         values = np.asarray(members[0] if self._only_members else named[self._main.name][row])
         values = as_pixel(values) if self._classifies else values
         if values.ndim == 3 and self._channels_last:
@@ -147,20 +147,28 @@ class OnnxNetwork:
                 f"{self.name}: output {self._main.name!r} gives each image an array of shape {values.shape}; expected logits, classes x H x W, or labels, H x W"
             )
         scores = None if self._only_members else np.ascontiguousarray(values, np.float32)
-        return Answer(scores, confidence=confidence, embeddings=kept, members=members, variance=variance)
+        return Answer(
+            scores,
+            confidence=confidence,
+            embeddings=kept,
+            members=members,
+            variance=variance,
+            values={} if outlier is None else {OUTLIER: (outlier[None],)},
+        )
 
-    def _doubt(self, named: dict[str, Any], row: int) -> tuple[tuple[np.ndarray, ...], np.ndarray | None]:
-        """Return the members (C, h, w) and the variance (h, w) of one image, where the network has such outputs."""
-        held = [np.asarray(named[key][row], np.float32) if key in named else None for key in _DOUBT]
-        for key, values, axes, wanted in zip(_DOUBT, held, (4, 2), ("N x T x C x h x w", "N x h x w"), strict=True):
+    def _doubt(self, named: dict[str, Any], row: int) -> tuple[tuple[np.ndarray, ...], np.ndarray | None, np.ndarray | None]:
+        """Return the members (C, h, w), the variance (h, w) and the logits of outliers (h, w) of one image, where the network has such outputs."""
+        held = [np.asarray(named[key][row], np.float32) if key in named else None for key in DOUBT]
+        for key, values in zip(DOUBT, held, strict=True):
+            axes, wanted = (4, "N x T x C x h x w") if key == "members" else (2, "N x h x w")
             if values is not None and (values.ndim != axes or not values.size):
                 raise ModelError(
                     f"{self.name}: its output {key!r} gives each image an array of shape {values.shape}; expected {wanted}"
                 )
-        members, variance = held
+        members, variance, outlier = held
         if self._only_members and members is None:
             raise ModelError(f"{self.name}: has a variance and no logits")
-        return () if members is None else tuple(members), variance
+        return () if members is None else tuple(members), variance, outlier
 
     def _metadata(self) -> dict[str, Any]:
         said = self._session.get_modelmeta().custom_metadata_map

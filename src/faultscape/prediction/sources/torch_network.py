@@ -26,7 +26,7 @@ from faultscape.prediction.classifiers import as_pixel
 from faultscape.prediction.devices import precision_of
 from faultscape.prediction.inputs import KEYS, inputs_of, size_of
 from faultscape.prediction.network_files import exported_files, scripted_files, weights
-from faultscape.prediction.sources.network import Answer, Size
+from faultscape.prediction.sources.network import DOUBT, OUTLIER, Answer, Size
 from faultscape.prediction.sources.torch_pass import running, watched
 from faultscape.study.settings import CLASSIFICATION, ModelOptions
 
@@ -67,6 +67,7 @@ class TorchNetwork:
         self.channels = channels or len(self.class_names) or None
         self._precision = precision_of(str(given.get("precision", "")), device)
         self._classifies = given.get("task") == CLASSIFICATION
+        self.dirichlet = said.get("dirichlet") is True
 
     def prepare(self, photo: np.ndarray, target: Size, size: Size | None) -> np.ndarray:
         """Return a photo as the network's input."""
@@ -88,7 +89,7 @@ class TorchNetwork:
             watched(self.module, self.name, embeddings) as seen,
         ):
             given = self.call(torch.from_numpy(block).to(self.device))
-            members, variance = doubt_of(given, self.name, len(block))
+            members, variance, outlier = doubt_of(given, self.name, len(block))
             values = members[:, 0] if members is not None and not has_logits(given) else numbers_of(given, self.name)
             kept = {layer: plain(value) for layer, value in seen.items()}
         if len(values) != len(block):
@@ -113,6 +114,7 @@ class TorchNetwork:
                 embeddings=layers[k],
                 members=() if members is None else tuple(members[k]),
                 variance=None if variance is None else variance[k],
+                values={} if outlier is None else {OUTLIER: (outlier[k][None],)},
             )
             for k in range(count)
         ]
@@ -226,14 +228,15 @@ def has_logits(given: Any) -> bool:
     return getattr(given, "own", given) is not None
 
 
-def doubt_of(given: Any, name: str, count: int) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Return the members (N, T, C, h, w) and the variance (N, h, w) within whatever a network gave, None where there are none; ModelError for other shapes."""
-    found = given if isinstance(given, dict) else {key: getattr(given, key, None) for key in ("members", "variance")}
-    members, variance = (None if found.get(key) is None else plain(found[key]) for key in ("members", "variance"))
-    for key, values, axes, wanted in (("members", members, 5, "N x T x C x h x w"), ("variance", variance, 3, "N x h x w")):
+def doubt_of(given: Any, name: str, count: int) -> list[np.ndarray | None]:
+    """Return the members (N, T, C, h, w), the variance (N, h, w) and the logits of outliers (N, h, w) within whatever a network gave, None where there are none; ModelError for other shapes."""
+    found = given if isinstance(given, dict) else {key: getattr(given, key, None) for key in DOUBT}
+    held = [None if found.get(key) is None else plain(found[key]) for key in DOUBT]
+    for key, values in zip(DOUBT, held, strict=True):
+        axes, wanted = (5, "N x T x C x h x w") if key == "members" else (3, "N x h x w")
         if values is not None and (values.ndim != axes or len(values) != count or not values.size):
             raise ModelError(f"{name}: gave {key} of shape {values.shape} for {count} pictures; expected {wanted}")
-    return members, variance
+    return held
 
 
 def by_picture(kept: dict[str, np.ndarray], count: int, name: str) -> list[dict[str, np.ndarray]]:

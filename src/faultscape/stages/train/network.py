@@ -31,6 +31,8 @@ from faultscape.uncertainty.replace import DoubtNetwork
 from faultscape.uncertainty.training.plan import TrainingPlan
 from faultscape.uncertainty.training.presets import TrainingPreset, preset_named
 
+_WITH_OUTLIERS = ("linear", "batch-ensemble")
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -60,16 +62,25 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
         plan = replace(plan, size=plan.size or description.size)
     plain = preset is not None and preset.plain_input and not options.init
     blocks = _member_blocks(options, preset, description, start)
-    void = options.loss == "void-class"
+    void, outlier = options.loss == "void-class", options.loss == "outlier-head"
+    if outlier and options.head not in _WITH_OUTLIERS:
+        raise OptionError(
+            f"--loss outlier-head is for the heads {' and '.join(_WITH_OUTLIERS)}, whose last channel is a logit by itself; got {options.head}"
+        )
     before, wanted = (
         _shaped(head, given) for head, given in ((description.head, description.head_options), (options.head, told))
     )
-    keeps = bool(options.init) and (description.void_class, before) == (void, wanted)
+    made_before = description.void_class, description.outlier_head, before
+    keeps = (
+        bool(options.init) and made_before == (void, outlier, wanted) and options.loss != "dirichlet"
+    )  # B.4: all but the last layer
     description = replace(
         description,
         head=options.head,
         head_options=told,
         void_class=void,
+        outlier_head=outlier,
+        dirichlet=options.loss == "dirichlet",
         dropout_at=options.dropout_at,
         dropout_rate=options.dropout_rate,
         dropout_samples=options.dropout_samples,
@@ -174,7 +185,7 @@ def _backbone(
 ) -> tuple[Description, Network | None, Path | None]:
     """Return the description of a backbone with a linear head, the backbone where it is there already, and a person's own file."""
     names, image = withheld.classes.names, max(plan.crop)
-    channels = len(names) + (options.loss == "void-class")
+    channels = len(names) + (options.loss in ("void-class", "outlier-head"))
     own = preset_named(options.preset).dropout if options.preset else 0.1
     dropout = options.schedules.dropout if options.schedules.dropout is not None else own
     if not 0 <= dropout < 1:

@@ -37,11 +37,12 @@ class Channels:
 
 @dataclass(frozen=True, eq=False)
 class Doubt:
-    """What a network with such a head says of N images: ``own`` logits (N, C, h, w) where it has them, logits of ``members`` (N, T, C, h, w), and the ``variance`` (N, h, w) of its logits."""
+    """What a network with such a head says of N images: ``own`` logits (N, C, h, w) where it has them, logits of ``members`` (N, T, C, h, w), the ``variance`` (N, h, w) of its logits, and of one with an outlier head the logit (N, h, w) that a pixel is an ``outlier``."""
 
     own: Tensor | None
     members: Tensor | None = None
     variance: Tensor | None = None
+    outlier: Tensor | None = None
 
     @property
     def logits(self) -> Tensor:
@@ -124,6 +125,18 @@ def split(values: Tensor, channels: Channels, name: str = "the network") -> Doub
     own = next(parts) if channels.logits else None
     members = next(parts).unflatten(1, (channels.members, count)) if channels.members else None
     return Doubt(own, members, next(parts)[:, 0] if channels.variance else None)
+
+
+def without_outlier(said: Doubt) -> Doubt:
+    """Return the last channel of logits apart, as that of outliers; of members the mean of theirs.
+
+    >>> without_outlier(Doubt(torch.tensor([[1.0, 2.0, 5.0]]))).outlier
+    tensor([5.])
+    """
+    own = None if said.own is None else said.own[:, :-1]
+    members = None if said.members is None else said.members[:, :, :-1]
+    outlier = said.own[:, -1] if said.own is not None else said.members[:, :, -1].mean(1)  # type: ignore[index]
+    return Doubt(own, members, said.variance, outlier)
 
 
 def _widths(channels: Channels) -> list[int]:

@@ -1,0 +1,53 @@
+"""Prior networks: logits are the logarithms of the concentrations of a Dirichlet distribution over a pixel's class probabilities.
+
+Conventions: logits are (N, C, ...), concentrations exp(logits). On known pixels the target is a sharp Dirichlet: smoothed labels times ``ALPHA0``, smoothed as Malinin and Gales do it, 1 - (C - 1) e for the class and e for each other, so that with S4's e = .01 and 100 the
+others have concentration 1, as in the flat Dirichlet, which is the target on pixels of no class. The divergence runs from the target to the network, KL(target || network), as Malinin and Gales 2018 have it; ``reverse`` takes it the other way (their paper of 2019).
+Logits are held below ``_MOST``, where exp stays finite in float32.
+Source: S4 5.1, eq. 3 and B.4 (both divergences weighted by .1); Malinin and Gales 2018, eq. 12 to 14. Our copy of S4 does not show eq. 3.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+SMOOTHING, ALPHA0, WEIGHT = 0.01, 100.0, 0.1
+_MOST = 30.0
+
+
+def concentrations(logits: Tensor) -> Tensor:
+    """Return the concentrations (N, C, ...) of logits."""
+    return logits.float().clamp(-_MOST, _MOST).exp()
+
+
+def divergence(first: Tensor, second: Tensor) -> Tensor:
+    """Return KL(Dir(first) || Dir(second)) of concentrations (N, C, ...): (N, ...).
+
+    >>> round(float(divergence(torch.tensor([[2.0, 1.0]]), torch.tensor([[1.0, 1.0]]))[0]), 4)
+    0.1931
+    """
+    whole, other = first.sum(1), second.sum(1)
+    spread = ((first - second) * (torch.digamma(first) - torch.digamma(whole).unsqueeze(1))).sum(1)
+    return torch.lgamma(whole) - torch.lgamma(other) - (torch.lgamma(first) - torch.lgamma(second)).sum(1) + spread
+
+
+def sharp(labels: Tensor, classes: int) -> Tensor:
+    """Return the target concentrations (N, C, ...) of labels (N, ...) from 0 to C - 1.
+
+    >>> sharp(torch.tensor([1]), 3).round(decimals=2).tolist()
+    [[1.0, 98.0, 1.0]]
+    """
+    one = torch.nn.functional.one_hot(labels, classes).movedim(-1, 1).float()
+    return ALPHA0 * (SMOOTHING + (1 - classes * SMOOTHING) * one)
+
+
+def differential_entropy(logits: Tensor) -> Tensor:
+    """Return the differential entropy (N, ...) of the Dirichlet of logits (N, C, ...): large where it is flat.
+
+    >>> float(differential_entropy(torch.zeros(1, 2))[0])  # even over all probabilities
+    0.0
+    """
+    alpha = concentrations(logits)
+    whole, count = alpha.sum(1), alpha.shape[1]
+    spread = (whole - count) * torch.digamma(whole) - ((alpha - 1) * torch.digamma(alpha)).sum(1)
+    return torch.lgamma(alpha).sum(1) - torch.lgamma(whole) + spread
