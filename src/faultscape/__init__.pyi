@@ -33,6 +33,8 @@ from .stages.select.options import ClassifierRules as ClassifierRules
 from .stages.select.options import MapRules as MapRules
 from .stages.select.options import Sampling as Sampling
 from .stages.stress.options import Blending as Blending
+from .stages.fit.options import FitData as FitData
+from .stages.fit.options import MethodOptions as MethodOptions
 from .stages.train.options import HeadOptions as HeadOptions
 from .stages.train.options import Schedules as Schedules
 from .stages.train.options import TrainingData as TrainingData
