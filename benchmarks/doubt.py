@@ -19,8 +19,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-from heads import collect, make_studies, make_tree, spread
+from heads import make_studies, spread
 
 import faultscape as fs
 from faultscape.reporting.reliability.document import find_cell
@@ -69,7 +68,15 @@ def job(folder: Path, studies: tuple[str, str, str], backbone: str, kind: str, s
             seconds[method] = time.perf_counter() - begun
         for method in ("knn", "flow"):
             begun = time.perf_counter()
-            found = fs.fit(studies[0], method, model=name, select_layer=True, validation=validation(studies[0]), seed=seed, as_=f"{method}-searched")
+            found = fs.fit(
+                studies[0],
+                method,
+                model=name,
+                select_layer=True,
+                validation=validation(studies[0]),
+                seed=seed,
+                as_=f"{method}-searched",
+            )
             searches[method] = {what: [vars(one) for one in tried] for what, tried in found.searches.items()}
             seconds[f"{method}-searched"] = time.perf_counter() - begun
         scorers += [*FITTED, "knn-searched", "flow-searched"]
@@ -78,14 +85,24 @@ def job(folder: Path, studies: tuple[str, str, str], backbone: str, kind: str, s
         if kind == "linear":
             copy_methods(Path(studies[0]), Path(study), name)
         fs.predict(study, {name: made.folder}, scorer=scorers, measure=True)
-        card = fs.reliability(study, models=[name], worst=0, resamples=0, output=str(folder / "cards" / f"{Path(study).name}-{name}")).document
+        card = fs.reliability(
+            study, models=[name], worst=0, resamples=0, output=str(folder / "cards" / f"{Path(study).name}-{name}")
+        ).document
         for condition in (*BLENDS, "traffic"):
             for scorer in scorers:
                 for metric in ("average_precision", "fpr95", "auroc", "miou"):
                     held = find_cell(card, name, condition, metric, scorer) or find_cell(card, name, condition, metric, "")
                     if held is not None:
                         numbers.setdefault(condition, {})[f"{metric} {scorer}"] = held["value"]
-    about = {"backbone": backbone, "kind": kind, "seed": seed, "found": numbers, "searches": searches, "fit_seconds": seconds, "seconds": round(time.perf_counter() - start)}
+    about = {
+        "backbone": backbone,
+        "kind": kind,
+        "seed": seed,
+        "found": numbers,
+        "searches": searches,
+        "fit_seconds": seconds,
+        "seconds": round(time.perf_counter() - start),
+    }
     cell.parent.mkdir(parents=True, exist_ok=True)
     cell.write_text(json.dumps(about, indent=1) + "\n")
     print(f"{name}: {about['seconds']} s", flush=True)
@@ -119,11 +136,15 @@ def table(folder: Path) -> None:
     rows += [(kind, scorer) for kind, scorers in TRAINED.items() for scorer in scorers]
     rows += [("mc-dropout", scorer) for scorer in MEMBERS]
     titles = {"fishyscapes-v2": "blended v2", "fishyscapes-v3": "blended v3", "traffic": "held out"}
-    print(f"| network | score | seeds | mIoU | {' | '.join(f'{title} AP | FPR95' for title in titles.values())} |\n|{'---|' * 10}")
+    print(
+        f"| network | score | seeds | mIoU | {' | '.join(f'{title} AP | FPR95' for title in titles.values())} |\n|{'---|' * 10}"
+    )
     for kind, scorer in rows:
         mine = [cell["found"] for cell in cells if cell["kind"] == kind]
         numbers = [value_of(mine, "traffic", f"miou {scorer}")]
-        numbers += [value_of(mine, condition, f"{metric} {scorer}") for condition in titles for metric in ("average_precision", "fpr95")]
+        numbers += [
+            value_of(mine, condition, f"{metric} {scorer}") for condition in titles for metric in ("average_precision", "fpr95")
+        ]
         print(f"| {kind} | `{scorer}` | {len(mine)} | {' | '.join(numbers)} |")
 
 

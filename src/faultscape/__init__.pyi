@@ -22,6 +22,8 @@ from .stages.collect.options import Grouping as Grouping
 from .stages.collect.options import KnownData as KnownData
 from .stages.collect.options import Storage as Storage
 from .stages.collect.options import WebImages as WebImages
+from .stages.fit.options import FitData as FitData
+from .stages.fit.options import MethodOptions as MethodOptions
 from .stages.measure.options import Choices as Choices
 from .stages.measure.options import FileRules as FileRules
 from .stages.measure.options import ScoreFolders as ScoreFolders
@@ -33,8 +35,6 @@ from .stages.select.options import ClassifierRules as ClassifierRules
 from .stages.select.options import MapRules as MapRules
 from .stages.select.options import Sampling as Sampling
 from .stages.stress.options import Blending as Blending
-from .stages.fit.options import FitData as FitData
-from .stages.fit.options import MethodOptions as MethodOptions
 from .stages.train.options import HeadOptions as HeadOptions
 from .stages.train.options import Schedules as Schedules
 from .stages.train.options import TrainingData as TrainingData

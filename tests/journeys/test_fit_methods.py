@@ -15,7 +15,10 @@ from faultscape.study.tables import label_maps
 from made_training import FEW, Trained, doubt_of
 from refusals import refused, refused_text, told
 
-QUICK = {"flow": fs.MethodOptions(steps=20, blocks=2, width=8, batch=64), "odin": fs.MethodOptions(epsilon=0.01, odin_temperature=2.0)}
+QUICK = {
+    "flow": fs.MethodOptions(steps=20, blocks=2, width=8, batch=64),
+    "odin": fs.MethodOptions(epsilon=0.01, odin_temperature=2.0),
+}
 METHODS = ["odin", "standardised-max-logit", "mahalanobis", "knn", "knn-class", "flow"]
 
 
@@ -32,7 +35,9 @@ def fitted(trained: Trained, method: str, **more):
 
 def kept(trained: Trained, name: str) -> np.ndarray:
     """The doubt that the study holds now of a method of the network."""
-    (word,) = [word for word in read_settings(Path(trained.study)).models["plain"].options["scorer"] if word.partition("@")[0] == name]
+    (word,) = [
+        word for word in read_settings(Path(trained.study)).models["plain"].options["scorer"] if word.partition("@")[0] == name
+    ]
     return doubt_of(trained.study, "plain", f"{name}-{word.partition('@')[2][:6]}")
 
 
@@ -65,7 +70,10 @@ def test_a_method_can_be_fitted_before_the_network_was_ever_predicted(trained: T
     assert "small: mahalanobis at segformer.stages.0" in out
     assert out[-1] == f"next     faultscape predict {study} small={study}/models/small --scorer mahalanobis --measure"
     told(*out[-1].split()[2:], "--engine", "local")
-    with refused(ModelError, f"plain is trained, but not predicted yet, and runs code; if you trust it, run `faultscape predict {study} plain={trained.source}` first"):
+    with refused(
+        ModelError,
+        f"plain is trained, but not predicted yet, and runs code; if you trust it, run `faultscape predict {study} plain={trained.source}` first",
+    ):
         fs.fit(study, "knn", model="plain")
 
 
@@ -81,7 +89,9 @@ def test_the_same_line_fits_the_same_file_and_another_seed_another(predicted: Tr
     assert (found.images, found.embeddings) == (5, 200)
 
 
-def test_a_method_that_is_fitted_again_makes_its_scores_anew_and_no_others(predicted: Trained, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_method_that_is_fitted_again_makes_its_scores_anew_and_no_others(
+    predicted: Trained, capsys: pytest.CaptureFixture[str]
+) -> None:
     study, source = predicted.study, predicted.source
     fitted(predicted, "knn")
     fs.predict(study, {"plain": source}, scorer=["msp", "knn"], engine="local")
@@ -107,21 +117,26 @@ def test_a_sweep_fits_a_method_for_each_value(predicted: Trained) -> None:
 
 def test_what_does_not_belong_to_the_model_is_refused(predicted: Trained) -> None:
     study, source = predicted.study, predicted.source
-    with refused(OptionError, f"--scorer knn is a method that was not fitted to plain; run `faultscape fit {study} knn --model plain` first"):
+    with refused(
+        OptionError,
+        f"--scorer knn is a method that was not fitted to plain; run `faultscape fit {study} knn --model plain` first",
+    ):
         fs.predict(study, {"plain": source}, scorer=["knn"], engine="local")
     fitted(predicted, "knn")
     with refused(OptionError, r"--scorer knn-k-5 is a method that was not fitted to plain; plain has knn\. Did you mean 'knn'\?"):
         fs.predict(study, {"plain": source}, scorer=["knn-k-5"], engine="local")
     fs.train(study, "other", backbone=predicted.own, schedules=FEW, seed=1)
     shutil.copytree(Path(study, "methods", "plain"), Path(study, "methods", "other"))
-    with refused(ModelError, r".*its method knn was fitted to another network, or to other weights; run `faultscape fit` for it again"):
+    with refused(
+        ModelError, r".*its method knn was fitted to another network, or to other weights; run `faultscape fit` for it again"
+    ):
         fs.predict(study, {"other": f"{study}/models/other/backbone.py:net"}, scorer=["knn"], engine="local")
 
 
 def test_layers_are_tapped_by_name_and_near_names_are_said(predicted: Trained) -> None:
     assert fitted(predicted, "knn", layer=["mix"]).methods[0].layers == ("mix",)
     assert fitted(predicted, "flow", layer=["body.0", "mix:in"]).methods[0].layers == ("body.0", "mix:in")
-    with refused(ModelError, r"has no layer 'mixx'\. Did you mean 'net\.mix'\?"):
+    with refused(ModelError, r"has no layer 'mixx'\. Did you mean 'mix'\?"):
         fitted(predicted, "knn", layer=["mixx"])
     with refused(OptionError, "method knn taps one layer; got mix, body"):
         fitted(predicted, "knn", layer=["mix", "body"])
@@ -139,9 +154,19 @@ def test_layer_and_options_are_searched_on_a_set_with_anomalies_and_the_method_i
     assert best[0].average_precision == max(one.average_precision for one in best)
     assert found.methods[0].layers == (best[0].candidate,)
     assert found.methods[0].flags == ("tuned-with-ood",)
-    joined = fs.fit(study, "flow", model="plain", layer=["mix", "body.0"], validation=name, method_options=fs.MethodOptions(steps=20, blocks=2, width=8, epsilon=0.0, join="logistic"))
+    joined = fs.fit(
+        study,
+        "flow",
+        model="plain",
+        layer=["mix", "body.0"],
+        validation=name,
+        method_options=fs.MethodOptions(steps=20, blocks=2, width=8, epsilon=0.0, join="logistic"),
+    )
     assert joined.methods[0].flags == ("tuned-with-ood",)
-    with refused(StudyError, "no image of val has labels of anomaly, which a search needs; .*Classes that a holdout withholds are what the study judges, and are not searched with"):
+    with refused(
+        StudyError,
+        "no image of val has labels of anomaly, which a search needs; .*Classes that a holdout withholds are what the study judges, and are not searched with",
+    ):
         fitted(predicted, "knn", select_layer=True, validation="val")
     with refused(OptionError, "--select-layer needs --validation SET, whose images have labels of anomaly"):
         fitted(predicted, "knn", select_layer=True)

@@ -20,7 +20,7 @@ def torch():
     import torch
 
     torch.manual_seed(0)
-    yield torch
+    return torch
 
 
 def rough(torch, dimensions: int = 5, steps: int = 3, **how):
@@ -111,12 +111,12 @@ def test_neighbours_are_those_that_numpy_finds(seed: int) -> None:
     rng = np.random.default_rng(seed)
     queries, keys = (neighbours.unit(torch.from_numpy(rng.normal(size=(n, 6))).float()) for n in (9, 70))
     k = int(rng.integers(1, 12))
-    before = neighbours._QUERIES, neighbours._KEYS  # noqa: SLF001 - blocks as small as the example
-    neighbours._QUERIES, neighbours._KEYS = 4, 16  # noqa: SLF001
+    before = neighbours._QUERIES, neighbours._KEYS
+    neighbours._QUERIES, neighbours._KEYS = 4, 16
     try:
         cosines, places = neighbours.nearest(queries, keys, k)
     finally:
-        neighbours._QUERIES, neighbours._KEYS = before  # noqa: SLF001
+        neighbours._QUERIES, neighbours._KEYS = before
     wanted = queries.numpy() @ keys.numpy().T
     np.testing.assert_allclose(cosines, -np.sort(-wanted, axis=1)[:, :k], rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(np.take_along_axis(wanted, places.numpy(), 1), cosines, rtol=1e-5, atol=1e-6)
@@ -130,7 +130,9 @@ def test_densities_are_those_of_equations_4_and_5(torch) -> None:
     np.testing.assert_allclose(density_score(cosines), -np.log(np.exp(c).mean(1)), rtol=1e-5)
     np.testing.assert_allclose(density_score(cosines, printed=True), np.exp(-c).mean(1), rtol=1e-5)
     np.testing.assert_allclose(class_score(cosines, has), 1 - (np.exp(c) * h).sum(1) / np.exp(c).sum(1), rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(class_score(cosines, has, printed=True), 1 - (np.exp(-c) * h).sum(1) / np.exp(-c).sum(1), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        class_score(cosines, has, printed=True), 1 - (np.exp(-c) * h).sum(1) / np.exp(-c).sum(1), rtol=1e-4, atol=1e-6
+    )
 
 
 def test_a_training_embedding_is_least_anomalous_of_all(torch) -> None:
@@ -190,7 +192,9 @@ def test_the_mahalanobis_distance_is_that_to_the_nearest_class(torch) -> None:
     rest = np.concatenate([v[c == k] - wanted[k] for k in range(3)])
     inverse = np.linalg.inv(rest.T @ rest / len(rest))
     gaps = v[:20, None] - wanted[None]
-    np.testing.assert_allclose(distances(values[:20], means, whiten), np.einsum("nkd,de,nke->nk", gaps, inverse, gaps).min(1), rtol=1e-2, atol=1e-3)
+    np.testing.assert_allclose(
+        distances(values[:20], means, whiten), np.einsum("nkd,de,nke->nk", gaps, inverse, gaps).min(1), rtol=1e-2, atol=1e-3
+    )
     with refused(MetricError, "no training embedding lies in a patch of one class"):
         class_gaussians(values, torch.full((300,), -1))
 
@@ -224,7 +228,9 @@ def test_odin_moves_the_input_so_that_the_network_is_surer(torch) -> None:
         assert after > before
         logits = net(torch.from_numpy(there))
     (value,) = method.values([], logits)
-    np.testing.assert_allclose(method.score([value[0].numpy()], (8, 6)), facts_of(logits[0].numpy() / 3, (8, 6)).others, rtol=1e-5)
+    np.testing.assert_allclose(
+        method.score([value[0].numpy()], (8, 6)), facts_of(logits[0].numpy() / 3, (8, 6)).others, rtol=1e-5
+    )
     assert net.weight.grad is None or (net.weight.grad != 0).any()  # the network itself learns nothing from it
 
 
@@ -274,7 +280,9 @@ def test_divergences_and_entropies_of_dirichlets_are_those_of_torch(torch) -> No
 
     logits, other = torch.randn(20, 5) * 2, torch.randn(20, 5)
     alpha, beta = dirichlet.concentrations(logits), dirichlet.concentrations(other)
-    torch.testing.assert_close(dirichlet.divergence(alpha, beta), kl_divergence(Dirichlet(alpha), Dirichlet(beta)), rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(
+        dirichlet.divergence(alpha, beta), kl_divergence(Dirichlet(alpha), Dirichlet(beta)), rtol=1e-3, atol=1e-4
+    )
     wanted = Dirichlet(alpha.double()).entropy()
     torch.testing.assert_close(dirichlet.differential_entropy(logits).double(), wanted, rtol=1e-3, atol=1e-3)
     scores = logits.T.reshape(5, 4, 5).numpy()
@@ -306,11 +314,17 @@ def test_a_logistic_regression_joins_layers_as_scikit_learn_does() -> None:
 def test_the_file_of_a_method_holds_all_of_it_and_hostile_ones_are_refused(torch, tmp_path: Path) -> None:
     from faultscape.uncertainty.methods.fitted import FittedAbout, read, read_about, write
 
-    about = FittedAbout("knn", {"k": 3, "printed": False, "by_class": False}, ("layer",), "abc", ("tuned-with-ood",), {"images": 4})
+    about = FittedAbout(
+        "knn", {"k": 3, "printed": False, "by_class": False}, ("layer",), "abc", ("tuned-with-ood",), {"images": 4}
+    )
     write(tmp_path / "a" / "knn.safetensors", about, {"keys": torch.ones(2, 3)})
     said, tensors = read(tmp_path / "a" / "knn.safetensors")
     assert (said, [*tensors]) == (about, ["keys"])
-    for name, code in {"empty": b"", "cut": (tmp_path / "a" / "knn.safetensors").read_bytes()[:60], "pickle": b"\x80\x04N."}.items():
+    for name, code in {
+        "empty": b"",
+        "cut": (tmp_path / "a" / "knn.safetensors").read_bytes()[:60],
+        "pickle": b"\x80\x04N.",
+    }.items():
         (tmp_path / name).write_bytes(code)
         with refused(ModelError, r"not the file of a fitted method: .*; fit it again"):
             read_about(tmp_path / name)

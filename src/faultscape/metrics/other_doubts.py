@@ -25,8 +25,7 @@ def class_share(logits: np.ndarray, channel: int, size: tuple[int, int]) -> np.n
     """
     out = np.empty((size[1], size[0]), np.float32)
     for rows, z in _strips(logits, size):
-        z -= z.max(0)
-        e = np.exp(z)
+        e = np.exp(z - z.max(0))
         out[rows] = e[channel] / e.sum(0)
     return out
 

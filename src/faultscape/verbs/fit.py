@@ -16,6 +16,7 @@ def fit(
     layer: list[str] | None = None,
     select_layer: bool = False,
     sweep: str | None = None,
+    as_: str | None = None,
     validation: str | None = None,
     truth: str | None = None,
     per_class: bool = False,
@@ -46,6 +47,8 @@ def fit(
         Choose the layer, and options not given, by their average precision on --validation.
     sweep
         Fit a method for each value: OPTION=A,B,C.
+    as_
+        Name of the fitted method, METHOD-...; default: the method's own.
     validation
         temperature: a labelled set to fit to (default: images of role validation). Methods: a set with labels of anomaly, on which options not given are chosen; flags the method as tuned with unknown objects.
     truth
@@ -61,7 +64,7 @@ def fit(
     """
     layers = tuple(several(layer) or ())
     options = FitOptions(
-        needed_text(study, "study"), method, model, validation, truth, per_class, pixels, seed, device, layers, select_layer, sweep, data, method_options
+        needed_text(study, "study"), method, model, validation, truth, per_class, pixels, seed, device, layers, select_layer, sweep, as_, data, method_options
     )  # fmt: skip
     if method == TEMPERATURE:
         from faultscape.stages.fit.fit_temperature import fit_model

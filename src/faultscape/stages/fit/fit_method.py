@@ -206,13 +206,7 @@ def _made(
     key, values = options.swept(work.method)
     for value in values or (None,):
         own = dict(base) if value is None else {**base, key: value}
-        name = (
-            options.method
-            if value is None
-            else f"{options.method}-{key.replace('_', '-')}-{value:g}"
-            if isinstance(value, int | float)
-            else f"{options.method}-{key}-{value}"
-        )
+        name = options.as_ or (options.method if value is None else f"{options.method}-{key.replace('_', '-')}-{_shown(value)}")
         weights = None
         if own.get("join") == "logistic":
             if anomalous is None or len(layers) < 2:
@@ -247,3 +241,8 @@ def _made(
         len(sample),
         {what: tuple(tried) for what, tried in searched.items()},
     )
+
+
+def _shown(value: Value) -> str:
+    """Return a value as it stands in a method's name."""
+    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value).lower()

@@ -48,7 +48,7 @@ class AnomalousImages:
 
     def judge(self, model: OpenedModel, methods: Mapping[str, Fitted]) -> list[Tried]:
         """Return how well each of some methods, by what it is called, finds the anomalies, the best first."""
-        words = {name: f"m{k}@{_DIGEST}" for k, name in enumerate(methods)}
+        words = {name: f"knn-{k}@{_DIGEST}" for k, name in enumerate(methods)}
         inference = _asked(model, words, methods)
         found: dict[str, tuple[float, Histogram16]] = {}
         with progress("search", len(self.images)) as tick:
@@ -71,7 +71,7 @@ class AnomalousImages:
 
     def pixels(self, model: OpenedModel, methods: Mapping[str, Fitted], most: int = 2000) -> tuple[np.ndarray, np.ndarray]:
         """Return the scores (n, methods) of up to ``most`` anomalous pixels of each image and as many others, spread evenly, and which are anomalous (n,)."""
-        words = {name: f"m{k}@{_DIGEST}" for k, name in enumerate(methods)}
+        words = {name: f"knn-{k}@{_DIGEST}" for k, name in enumerate(methods)}
         inference = _asked(model, words, methods)
         rows, anomalous = [], []
         for image in self.images:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 
 from faultscape.errors import OptionError, closest
 from faultscape.stages.given_options import refuse_empty
+from faultscape.study.folder import check_name
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.methods.catalogue import METHODS, Method
 
@@ -101,6 +102,7 @@ class FitOptions:
     layer: tuple[str, ...] = ()
     select_layer: bool = False
     sweep: str | None = None
+    as_: str | None = None
     data: FitData = FitData()
     method_options: MethodOptions = MethodOptions()
 
@@ -129,6 +131,14 @@ class FitOptions:
                 **dict.fromkeys(self.method_options.given, True),
             }
             idle = [name for name, value in said.items() if value]
+        if self.as_ is not None:
+            if fits_temperature or not self.as_.startswith(f"{self.method}-"):
+                raise OptionError(
+                    f"--as {self.as_!r} is the name of a fitted method, which begins with the method's own: {self.method}-..."
+                )
+            check_name(self.as_, "method")
+            if self.sweep:
+                raise OptionError("give either --as or --sweep, which names its methods itself")
         if idle:
             raise OptionError(f"--{idle[0].replace('_', '-')} changes nothing for {self.method}; leave it out")
 

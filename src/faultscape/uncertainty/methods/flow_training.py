@@ -86,7 +86,7 @@ def train_flow(
         value = flow.nll(learning[torch.from_numpy(some)].to(device)).mean()
         if not torch.isfinite(value):
             raise ModelError(
-                f"the flow's loss is {float(value)} at step {step + 1}; lower --rate, or choose a layer before an activation"
+                f"the flow's loss is {float(value.detach())} at step {step + 1}; lower --rate, or choose a layer before an activation"
             )
         optimiser.zero_grad()
         value.backward()

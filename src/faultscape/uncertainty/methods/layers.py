@@ -33,7 +33,7 @@ def check_layers(net: nn.Module, layers: Sequence[str], name: str) -> None:
         plain = layer.removesuffix(INPUT)
         if plain not in known and f"net.{plain}" not in known:
             raise ModelError(
-                f"{name}: has no layer {plain!r}.{closest(plain, known)} Its last layers are {', '.join(known[-8:])}"
+                f"{name}: has no layer {plain!r}.{closest(plain, [*known, *(key.removeprefix('net.') for key in known)])} Its last layers are {', '.join(known[-8:])}"
             )
 
 
