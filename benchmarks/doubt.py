@@ -19,30 +19,96 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from heads import make_studies, spread
+import numpy as np
+from heads import WITHHELD, collect, kept_classes, make_tree, spread
+from PIL import Image
 
 import faultscape as fs
 from faultscape.reporting.reliability.document import find_cell
+from faultscape.stressors.objects.cutout import Cutout, connected_cutouts, usable_cutouts
+from faultscape.stressors.objects.drawn import drawn_cutouts
+from faultscape.uncertainty.methods.catalogue import METHODS
 
 PLAIN = ("random", "msp", "entropy", "max-logit", "energy")
-FITTED = ("odin", "standardised-max-logit", "mahalanobis", "knn", "knn-class", "flow")
+FITTED = {
+    "odin": {},
+    "standardised-max-logit": {},
+    "mahalanobis": {},
+    "knn": {},
+    "knn-class": {},
+    "flow": {},
+    "flow-minimum": {"method_options": fs.MethodOptions(steps=1000, join="minimum")},
+}
+SEARCHED = {
+    "odin-searched": {},
+    "knn-searched": {"select_layer": True},
+    "knn-class-searched": {"select_layer": True},
+    "flow-searched": {"select_layer": True, "method_options": fs.MethodOptions(steps=1000)},
+    "flow-logistic": {"method_options": fs.MethodOptions(steps=1000, join="logistic", epsilon=0.0)},
+}
+STAGES = [f"segformer.stages.{k}" for k in range(4)]  # joined by flow-minimum and flow-logistic
+KEPT = 20_000  # embeddings of a layer
 TRAINED = {"void-class": ("void",), "entropy": ("entropy",), "outlier-head": ("outlier",), "dirichlet": ("differential-entropy",)}
 MEMBERS = ("predictive-entropy", "expected-entropy", "mutual-information")
-OPTIONS = {"odin": fs.MethodOptions(odin_temperature=3.0, epsilon=0.002)}
 BLENDS = ("fishyscapes-v2", "fishyscapes-v3")
-EDITION = "searched"  # the objects that layers and options are searched with
+VALIDATION = "val-fishyscapes-v2"
+SIGN = 6  # of CamVid's labels
 
 
 def studies_of(folder: Path) -> tuple[str, str, str]:
-    """Return the studies of benchmarks/heads.py, with the sets that are made for this table."""
-    learn, whole, kept = make_studies(folder)
-    if not (Path(kept) / ".blended-v3").exists():
-        fs.stress.blend(kept, set_="main", preset=BLENDS[1])
-        (Path(kept) / ".blended-v3").touch()
-    if not (Path(learn) / ".blended").exists():
-        fs.stress.blend(learn, set_="val", preset=BLENDS[0], edition=EDITION, seed=1)
-        (Path(learn) / ".blended").touch()
-    return learn, whole, kept
+    """Return the study in which networks are trained and methods fitted, that in which the held-out classes are unknown objects, and that of blended objects."""
+    tree, learn, whole, kept = make_tree(folder), folder / "learn", folder / "open", folder / "kept"
+    if not (learn / "sets.json").exists():
+        for split, name, role in (("train", "train", "train"), ("val", "val", "validation")):
+            collect(learn, tree, split, name, role)
+        fs.stress.holdout(str(learn), classes=list(WITHHELD), as_="traffic")
+    if not (whole / "sets.json").exists():
+        collect(whole, tree, "half", None, "test")
+        fs.stress.holdout(str(whole), classes=list(WITHHELD), as_="traffic")
+    if not (kept / "sets.json").exists():
+        collect(kept, tree, "half", None, "test", kept_classes(folder))
+    drawn = drawn_cutouts()
+    test, other = ([cutout for cutout in drawn if cutout.split == split] for split in ("test", "validation"))
+    blends = (
+        (kept, "main", BLENDS[0], test),
+        (kept, "main", BLENDS[1], test + road_signs(tree)),
+        (learn, "val", BLENDS[0], other),
+    )
+    for study, name, preset, objects in blends:
+        place = write_objects(folder / "objects" / f"{study.name}-{preset}", objects)
+        fs.stress.blend(str(study), set_=name, preset=preset, objects=place)
+    return str(learn), str(whole), str(kept)
+
+
+def road_signs(tree: Path) -> list[Cutout]:
+    """Return the road signs of CamVid's training images: the known objects of fishyscapes-v3, since no network here knows cars or persons."""
+    found: list[Cutout] = []
+    for row in (tree / "train.txt").read_text().splitlines():
+        name = Path(row.split()[0]).stem
+        photo, labels = (
+            np.asarray(Image.open(tree / "train" / f"{name}.jpg")),
+            np.asarray(Image.open(tree / "trainannot" / f"{name}.png")),
+        )
+        found += usable_cutouts(connected_cutouts(photo, labels, {SIGN: "sign"}, name))[0]
+    return found
+
+
+def write_objects(folder: Path, cutouts: Sequence[Cutout]) -> str:
+    """Write cut-outs as images with transparency and objects.csv, and return their folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = ["file,class,split,use"]
+    for number, cutout in enumerate(cutouts):
+        pixels = np.dstack([cutout.pixels, cutout.alpha])
+        tall, wide = pixels.shape[:2]
+        placed = cutout.use == "known"
+        height, width = cutout.frame if placed else (tall + 2, wide + 2)
+        left, top = cutout.corner if placed else (1, 1)
+        whole = np.zeros((height, width, 4), np.uint8)  # an object that reaches the border of its file counts as cut
+        whole[top : top + tall, left : left + wide] = pixels
+        Image.fromarray(whole).save(folder / f"{number}.png")
+        rows.append(f"{number}.png,{cutout.class_},,{cutout.use}")
+    (folder / "objects.csv").write_text("\n".join(rows) + "\n")
+    return str(folder)
 
 
 def job(folder: Path, studies: tuple[str, str, str], backbone: str, kind: str, seed: int, threads: int | None) -> None:
@@ -51,43 +117,26 @@ def job(folder: Path, studies: tuple[str, str, str], backbone: str, kind: str, s
     cell = folder / "cells" / f"{name}.json"
     if cell.exists():
         return
-    start = time.perf_counter()
-    linear = f"{backbone.replace('/', '-')}-linear-{seed}"
+    start, learn = time.perf_counter(), studies[0]
     machine = fs.TrainingMachine(precision="bf16", threads=threads)
-    told = {"loss": kind} if kind in TRAINED else {}
-    init = None if kind == "linear" else linear
-    if kind == "mc-dropout":
-        told = {"dropout_at": ["decode_head.dropout"]}
-    made = fs.train(studies[0], name, backbone=backbone, preset="camvid-small", init=init, seed=seed, machine=machine, **told)
-    scorers, searches = list(TRAINED.get(kind, MEMBERS if kind == "mc-dropout" else PLAIN)), {}
-    seconds: dict[str, float] = {}
-    if kind == "linear":
-        for method in FITTED:
-            begun = time.perf_counter()
-            fs.fit(studies[0], method, model=name, seed=seed, method_options=OPTIONS.get(method, fs.MethodOptions()))
-            seconds[method] = time.perf_counter() - begun
-        for method in ("knn", "flow"):
-            begun = time.perf_counter()
-            found = fs.fit(
-                studies[0],
-                method,
-                model=name,
-                select_layer=True,
-                validation=validation(studies[0]),
-                seed=seed,
-                as_=f"{method}-searched",
-            )
-            searches[method] = {what: [vars(one) for one in tried] for what, tried in found.searches.items()}
-            seconds[f"{method}-searched"] = time.perf_counter() - begun
-        scorers += [*FITTED, "knn-searched", "flow-searched"]
+    told = {"loss": kind} if kind in TRAINED else {"dropout_at": ["decode_head.dropout"]} if kind == "mc-dropout" else {}
+    init = None if kind == "linear" else f"{backbone.replace('/', '-')}-linear-{seed}"
+    made = fs.train(learn, name, backbone=backbone, preset="camvid-small", init=init, seed=seed, machine=machine, **told)
+    minutes, searches = {"training": (time.perf_counter() - start) / 60}, {}
+    methods = {**FITTED, **SEARCHED} if kind == "linear" else {}
+    for called, options in methods.items():
+        if (Path(learn) / "methods" / name / f"{called}.safetensors").exists():
+            continue
+        begun = time.perf_counter()
+        searches |= {f"{called} {what}": tried for what, tried in fit_one(learn, name, called, seed, **options).items()}
+        minutes[called] = (time.perf_counter() - begun) / 60
+    scorers = [*PLAIN, *methods] if kind == "linear" else list(TRAINED.get(kind, MEMBERS))
     numbers: dict[str, dict[str, float]] = {}
     for study in studies[1:]:
-        if kind == "linear":
-            copy_methods(Path(studies[0]), Path(study), name)
+        copy_methods(Path(learn), Path(study), name)
         fs.predict(study, {name: made.folder}, scorer=scorers, measure=True)
-        card = fs.reliability(
-            study, models=[name], worst=0, resamples=0, output=str(folder / "cards" / f"{Path(study).name}-{name}")
-        ).document
+        output = str(folder / "cards" / f"{Path(study).name}-{name}")
+        card = fs.reliability(study, models=[name], worst=3, resamples=0, output=output).document
         for condition in (*BLENDS, "traffic"):
             for scorer in scorers:
                 for metric in ("average_precision", "fpr95", "auroc", "miou"):
@@ -100,17 +149,23 @@ def job(folder: Path, studies: tuple[str, str, str], backbone: str, kind: str, s
         "seed": seed,
         "found": numbers,
         "searches": searches,
-        "fit_seconds": seconds,
-        "seconds": round(time.perf_counter() - start),
+        "minutes": minutes,
+        "threads": threads,
     }
     cell.parent.mkdir(parents=True, exist_ok=True)
     cell.write_text(json.dumps(about, indent=1) + "\n")
-    print(f"{name}: {about['seconds']} s", flush=True)
+    print(f"{name}: {(time.perf_counter() - start) / 60:.0f} minutes", flush=True)
 
 
-def validation(study: str) -> str:
-    """Return the name of the set that is searched with."""
-    return next(path.name for path in sorted((Path(study) / "stress").iterdir()) if EDITION in path.name)
+def fit_one(study: str, name: str, called: str, seed: int, **options) -> dict[str, list[dict]]:
+    """Fit one method under a name, and return the tables of its searches."""
+    method = max((m.name for m in METHODS if called == m.name or called.startswith(f"{m.name}-")), key=len)
+    layers = {"layer": STAGES} if called in ("flow-minimum", "flow-logistic") else {}
+    searched = {"validation": VALIDATION} if called in SEARCHED else {}
+    named = {} if called == method else {"as_": called}
+    data = {} if method == "odin" else {"data": fs.FitData(keep_embeddings=KEPT)}
+    found = fs.fit(study, method, model=name, seed=seed, **layers, **searched, **named, **data, **options)
+    return {what: [vars(one) for one in tried] for what, tried in found.searches.items()}
 
 
 def copy_methods(source: Path, target: Path, name: str) -> None:
@@ -132,7 +187,7 @@ def run(folder: Path, backbone: str, seeds: Sequence[int], threads: int | None) 
 def table(folder: Path) -> None:
     """Print the rows of what is there: mean and standard deviation over seeds."""
     cells = [json.loads(path.read_text()) for path in sorted((folder / "cells").glob("*.json"))]
-    rows = [("linear", scorer) for scorer in (*PLAIN, *FITTED, "knn-searched", "flow-searched")]
+    rows = [("linear", scorer) for scorer in (*PLAIN, *FITTED, *SEARCHED)]
     rows += [(kind, scorer) for kind, scorers in TRAINED.items() for scorer in scorers]
     rows += [("mc-dropout", scorer) for scorer in MEMBERS]
     titles = {"fishyscapes-v2": "blended v2", "fishyscapes-v3": "blended v3", "traffic": "held out"}

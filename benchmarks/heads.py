@@ -55,7 +55,7 @@ def make_tree(folder: Path) -> Path:
         "val": [row for rows in drives.values() for row in rows[len(rows) * 5 // 6 :]],
     }
     splits["test"] = (DATA / "test.txt").read_text().splitlines()
-    splits["few"] = splits["test"][::8]
+    splits["half"], splits["few"] = splits["test"][::2], splits["test"][::8]
     for split, held in splits.items():
         (tree / f"{split}.txt").write_text("\n".join(held) + "\n")
     return tree
@@ -72,14 +72,19 @@ def make_studies(folder: Path) -> tuple[str, str, str]:
         collect(whole, tree, "test", None, "test")
         fs.stress.holdout(str(whole), classes=list(WITHHELD), as_="traffic")
     if not (kept / "sets.json").exists():
-        about = json.loads((DATA / "classes.json").read_text())
-        about["void"] = [row["index"] for row in about["classes"] if row["name"] in WITHHELD]
-        (folder / "kept.json").write_text(json.dumps(about))
         for split, name in (("test", None), ("few", "few")):
-            collect(kept, tree, split, name, "test", str(folder / "kept.json"))
+            collect(kept, tree, split, name, "test", kept_classes(folder))
         fs.stress.corrupt(str(kept), set_="few", preset="s3-data", severities="1,3,5")
         fs.stress.blend(str(kept), set_="main", preset=BLENDED)
     return str(learn), str(whole), str(kept)
+
+
+def kept_classes(folder: Path) -> str:
+    """Return the place of a list of classes of which the withheld ones are void."""
+    about = json.loads((DATA / "classes.json").read_text())
+    about["void"] = [row["index"] for row in about["classes"] if row["name"] in WITHHELD]
+    (folder / "kept.json").write_text(json.dumps(about))
+    return str(folder / "kept.json")
 
 
 def collect(study: Path, tree: Path, split: str, name: str | None, role: Role, classes: str | None = None) -> None:

@@ -44,7 +44,7 @@ def fit(
     layer
         The layer to tap, by its name in the network; LAYER:in is what it is given. Several for flow. Default: what the last layer is given.
     select_layer
-        Choose the layer, and options not given, by their average precision on --validation.
+        Choose the layer, of those named or of the network's outermost, by its average precision on --validation.
     sweep
         Fit a method for each value: OPTION=A,B,C.
     as_

@@ -14,7 +14,7 @@ import numpy as np
 from faultscape.errors import ModelError, OptionError, StudyError
 from faultscape.prediction import devices
 from faultscape.progress import progress
-from faultscape.stages.fit.layer_search import AnomalousImages, spread_over
+from faultscape.stages.fit.layer_search import AnomalousImages, outer_layers
 from faultscape.stages.fit.open_model import OpenedModel, open_model
 from faultscape.stages.fit.options import FitOptions
 from faultscape.stages.fit.result import FittedMethod, FittedMethods, Tried
@@ -64,23 +64,26 @@ def fit_method(options: FitOptions) -> FittedMethods:
     told = dict(options.method_options.given)
     method.check(told)
     layers = _layers_given(method, options)
-    rows = _training_images(root, settings, options)
+    rows = _training_images(root, settings, options) if method.learns else None
     anomalous = AnomalousImages(root, settings, options.validation) if options.validation else None
     if options.select_layer and anomalous is None:
         raise OptionError("--select-layer needs --validation SET, whose images have labels of anomaly")
     model = open_model(root, settings, options.model, options.device or "", layers)
     meaning = meaning_of(model, settings, read_stress(root))
-    if meaning.withheld:
-        print(
-            f"note: patches with pixels of {', '.join(meaning.withheld)} are left out: {options.model} does not know these classes, or a holdout withholds them"
-        )
     candidates = _candidates(method, model, layers, options)
     with devices.fixed_threads(model.threads):
-        wanted = [LOGITS] if method.taps == "none" else candidates
-        samples, images = draw_samples(
-            model, settings, rows, meaning, wanted, options.images, options.keep_embeddings, options.seed
-        )
-        key = key_of(model.digest, rows.key(), options.images, options.keep_embeddings, options.seed, meaning.places.tolist())
+        samples, images = dict[str, Embeddings](), 0
+        if rows is not None:
+            if meaning.withheld:
+                print(
+                    f"note: patches with pixels of {', '.join(meaning.withheld)} are left out: {options.model} does not know these classes, or a holdout withholds them"
+                )
+            wanted = [LOGITS] if method.taps == "none" else candidates
+            samples, images = draw_samples(
+                model, settings, rows, meaning, wanted, options.images, options.keep_embeddings, options.seed
+            )
+        drawn = rows.key() if rows is not None else ""
+        key = key_of(model.digest, drawn, options.images, options.keep_embeddings, options.seed, meaning.places.tolist())
         work = _Work(root, options.model, method, model, samples, meaning.channels, key, options.seed)
         base = {**method.options, **told}
         searched: dict[str, list[Tried]] = {}
@@ -94,14 +97,14 @@ def fit_method(options: FitOptions) -> FittedMethods:
 
 
 def _layers_given(method: Method, options: FitOptions) -> tuple[str, ...]:
-    """Return the layers that a line names; OptionError where the method taps none, or one alone."""
+    """Return the layers that a line names, to tap or to choose from; OptionError where the method taps none, or one alone."""
     layers = tuple(options.layer)
     if method.taps == "none" and (layers or options.select_layer):
         raise OptionError(f"method {method.name} sees logits alone; leave --layer and --select-layer out")
-    if method.taps == "one" and len(layers) > 1:
-        raise OptionError(f"method {method.name} taps one layer; got {', '.join(layers)}")
-    if layers and options.select_layer:
-        raise OptionError("give either --layer or --select-layer, not both")
+    if method.taps == "one" and len(layers) > 1 and not options.select_layer:
+        raise OptionError(
+            f"method {method.name} taps one layer; got {', '.join(layers)}; with --select-layer the best of them is chosen"
+        )
     return layers
 
 
@@ -116,7 +119,7 @@ def _training_images(root: Path, settings: Settings, options: FitOptions) -> Lab
 
 
 def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], options: FitOptions) -> list[str]:
-    """Return the layers to draw embeddings of: those that are named, all that give a grid where one is to be selected, else what the last layer is given."""
+    """Return the layers to draw embeddings of: those that are named, the outermost that give a grid where one is to be selected, else what the last layer is given."""
     if method.taps == "none":
         return []
     network, name = model.inference.network, model.inference.name
@@ -132,7 +135,7 @@ def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], optio
         return [penultimate(module)]
     view = model.inference.prepare(np.zeros((_SHOWN, _SHOWN, 3), np.uint8), (_SHOWN, _SHOWN)).views[0]
     block = model.inference.pieces(view)[0][0]
-    return spread_over(grid_layers(module, lambda: network.run(block[None], ()), block.shape[1:]), _CANDIDATES)
+    return outer_layers(grid_layers(module, lambda: network.run(block[None], ()), block.shape[1:]), _CANDIDATES)
 
 
 def _fit(
@@ -140,7 +143,7 @@ def _fit(
 ) -> tuple[Fitted, dict[str, object]]:
     """Return the method fitted to samples of layers, and the numbers of its fit."""
     if work.method.name != "flow":
-        samples = [work.samples[layer] for layer in (layers or [LOGITS])]
+        samples = [work.samples[layer] for layer in (layers or [LOGITS])] if work.method.learns else []
         return work.method.build.fit(layers, samples, options, work.channels), {}
     plan = FlowPlan(**{key: options[key] for key in ("steps", "rate", "batch", "blocks", "width", "depth")}, seed=work.seed)  # type: ignore[arg-type]
     flows, numbers = list[TrainedFlow](), dict[str, object]()
@@ -231,14 +234,14 @@ def _made(
         made.append(FittedMethod(name, tuple(layers), own, flags))
     with writing(work.root):
         log(work.root, "fit", model=work.name, method=options.method)
-    sample = next(iter(work.samples.values()))
+    drawn = max((len(one) for one in work.samples.values()), default=0)
     return FittedMethods(
         options.study,
         options.model,
         work.model.source,
         tuple(made),
         images,
-        len(sample),
+        drawn,
         {what: tuple(tried) for what, tried in searched.items()},
     )
 

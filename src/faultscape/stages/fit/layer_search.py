@@ -114,12 +114,17 @@ def _asked(model: OpenedModel, words: Mapping[str, str], methods: Mapping[str, F
     )
 
 
-def spread_over(names: Sequence[str], most: int) -> list[str]:
-    """Return up to ``most`` of some names, evenly over their order, the last among them.
+def outer_layers(names: Sequence[str], most: int) -> list[str]:
+    """Return up to ``most`` of the names of layers, in their order: the outermost, spread evenly, the last among them.
 
-    >>> spread_over(["a", "b", "c", "d", "e"], 3)
+    >>> outer_layers(["a", "a.x", "a.y", "b", "b.x", "c"], 3)
+    ['a', 'b', 'c']
+    >>> outer_layers(["a", "b", "c", "d", "e"], 3)
     ['a', 'c', 'e']
     """
-    if len(names) <= most:
-        return list(names)
-    return [names[round(k * (len(names) - 1) / (most - 1))] for k in range(most)]
+    depths = sorted(name.count(".") for name in names)
+    deepest = depths[min(most, len(names)) - 1]
+    outer = [name for name in names if name.count(".") <= deepest or name == names[-1]]
+    if len(outer) <= most:
+        return outer
+    return [outer[round(k * (len(outer) - 1) / (most - 1))] for k in range(most)]

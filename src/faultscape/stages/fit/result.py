@@ -72,7 +72,8 @@ class FittedMethods:
             where = f" at {', '.join(method.layers)}" if method.layers else ""
             flags = f" ({', '.join(method.flags)})" if method.flags else ""
             lines.append(f"{self.model}: {method.name}{where}{flags}")
-        lines.append(f"fitted   {self.embeddings:,} embeddings of {counted(self.images, 'image')}")
+        if self.embeddings:
+            lines.append(f"fitted   to {self.embeddings:,} embeddings of {counted(self.images, 'image')}")
         scorers = " ".join(f"--scorer {method.name}" for method in self.methods)
         lines.append(f"next     faultscape predict {self.study} {self.model}={self.source} {scorers} --measure")
         return "\n".join(lines)

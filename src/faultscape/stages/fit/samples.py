@@ -65,9 +65,9 @@ def draw_samples(
 ) -> tuple[dict[str, Embeddings], int]:
     """Return {layer: its embeddings} of up to ``images`` images, up to ``keep`` in all (0 for all), and of how many images they are. ModelError where a layer gives no grid, MetricError where no patch can be drawn."""
     order = sorted(range(len(rows)), key=lambda k: hashlib.sha256(f"{seed}/{rows.rows[k][0].key}".encode()).digest())[:images]
-    most, parts, count = -(-keep // len(order)), {layer: list[Embeddings]() for layer in layers}, 0
+    parts, count = {layer: list[Embeddings]() for layer in layers}, 0
     with progress("fit", len(order)) as tick:
-        for number in order:
+        for turn, number in enumerate(order):
             image = rows.rows[number][0]
             try:
                 photo = read_photo(image)[0]
@@ -78,6 +78,7 @@ def draw_samples(
             view = model.inference.prepare(photo, size).views[0]
             labels = meaning.places[rows.places(number, (view.shape[2], view.shape[1]))]
             pieces = model.inference.pieces(view)
+            share = share_of(keep, turn, len(order))
             for place, (block, (top, left, tall, wide)) in enumerate(pieces):
                 answer = _answer(model, block, layers)
                 for layer in layers:
@@ -87,7 +88,7 @@ def draw_samples(
                         if layer == LOGITS
                         else grid_of(answer.embeddings[layer], shown, f"{name}: layer {layer}")
                     )
-                    some = -(-most // len(pieces)) if keep else grid.shape[1] * grid.shape[2]
+                    some = share_of(share, place, len(pieces)) if keep else grid.shape[1] * grid.shape[2]
                     key = f"{seed}/{image.key}/{place}"
                     parts[layer].append(
                         draw(grid, labels[top : top + tall, left : left + wide], len(settings.class_list), some, key)
@@ -95,6 +96,15 @@ def draw_samples(
             count += 1
             tick(1)
     return {layer: together(some) for layer, some in parts.items()}, count
+
+
+def share_of(whole: int, turn: int, turns: int) -> int:
+    """Return what one of some turns takes of a whole number, so that all take it exactly.
+
+    >>> [share_of(10, turn, 4) for turn in range(4)]
+    [2, 3, 2, 3]
+    """
+    return whole * (turn + 1) // turns - whole * turn // turns
 
 
 def _answer(model: OpenedModel, block: np.ndarray, layers: Sequence[str]) -> Answer:

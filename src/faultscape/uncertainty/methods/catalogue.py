@@ -1,6 +1,6 @@
 """METHODS: the ways to make a trained network doubt that are fitted to it, each a complete entry; help, documents and tables are read off it.
 
-Conventions: reading this loads no torch: ``place`` names the class of a method. ``taps`` is how many layers it sees: none, one or several. ``options`` are what it can be told, with their defaults, ``search`` the values that --select tries, on a validation set with unknown
+Conventions: reading this loads no torch: ``place`` names the class of a method. ``taps`` is how many layers it sees: none, one or several; ``learns`` whether training images have a part in it. ``options`` are what it can be told, with their defaults, ``search`` the values that --select tries, on a validation set with unknown
 objects; a method that was searched so has the flag ``tuned-with-ood``. A fitted method is a scorer of its model by its name.
 """
 
@@ -30,6 +30,7 @@ class Method:
     options: Mapping[str, Value] = field(default_factory=dict)
     search: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     source: str = ""
+    learns: bool = True
 
     @property
     def build(self) -> Any:
@@ -69,7 +70,7 @@ _FLOW = {"steps": 3000, "rate": 1e-3, "batch": 512, "blocks": 32, "width": 256, 
 METHODS: tuple[Method, ...] = (
     Method(
         "odin", "ODIN", "1 - max softmax(z(x - e sign grad) / T)", "odin:Odin", "none", {"temperature": 1.0, "epsilon": 0.0},
-        {"temperature": (1.0, 3.0, 10.0, 100.0, 1000.0), "epsilon": (0.0, 0.001, 0.002, 0.004)}, "S4 B.2; Liang et al. 2018",
+        {"temperature": (1.0, 3.0, 10.0, 100.0, 1000.0), "epsilon": (0.0, 0.001, 0.002, 0.004)}, "S4 B.2; Liang et al. 2018", learns=False,
     ),
     Method(
         "standardised-max-logit", "Standardised max logit", "-(max z - mean of its class) / deviation of its class", "standardised_logit:StandardisedMaxLogit", "none",
