@@ -23,6 +23,7 @@ from faultscape.selection.catalogue import SELECTORS
 from faultscape.stressors.blend_steps.catalogue import BLEND_STEPS, BlendPreset
 from faultscape.stressors.catalogue import CORRUPTIONS, PRESETS
 from faultscape.uncertainty.catalogue import HEADS
+from faultscape.uncertainty.methods.catalogue import METHODS
 from faultscape.uncertainty.networks.catalogue import BACKBONES
 from faultscape.uncertainty.training.presets import PRESETS as TRAINING_PRESETS
 
@@ -154,6 +155,17 @@ def head_rows() -> Rows:
     return rows
 
 
+def method_rows() -> Rows:
+    """Methods that are fitted to a trained network."""
+    rows = [("method", "title", "score of a pixel", "layers", "options", "searched with `--validation`", "source")]
+    taps = {"none": "logits", "one": "one", "several": "one or several"}
+    for method in METHODS:
+        options = ", ".join(f"`{name}` {shown(value)}" for name, value in method.options.items() if name != "by_class")
+        search = "; ".join(f"`{name}` {', '.join(map(shown, values))}" for name, values in method.search.items())
+        rows.append((f"`{method.name}`", method.title, method.formula, taps[method.taps], options, search, method.source))
+    return rows
+
+
 def backbone_rows() -> Rows:
     """Networks that are trained by name."""
     rows = [("backbone", "network", "million parameters", "logits at", "input is a multiple of", "pixels", "source")]
@@ -248,6 +260,7 @@ TABLES: Mapping[str, Callable[[], Rows]] = {
     "STEPS": step_rows,
     "PRESETS": preset_rows,
     "HEADS": head_rows,
+    "METHODS": method_rows,
     "BACKBONES": backbone_rows,
     "TRAINING": training_rows,
 }

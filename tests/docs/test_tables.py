@@ -17,6 +17,7 @@ from faultscape.ranking.catalogue import RANKINGS
 from faultscape.selection.catalogue import SELECTORS
 from faultscape.stressors.catalogue import CORRUPTIONS, PRESETS
 from faultscape.uncertainty.catalogue import HEADS
+from faultscape.uncertainty.methods.catalogue import METHODS
 from faultscape.uncertainty.networks.catalogue import BACKBONES
 
 ROOT = Path(__file__).parents[2]
@@ -49,6 +50,7 @@ def test_every_table_of_a_page_is_what_the_catalogues_say(path: Path) -> None:
         ("CORRUPTIONS", CORRUPTIONS),
         ("PRESETS", PRESETS),
         ("HEADS", HEADS),
+        ("METHODS", METHODS),
         ("BACKBONES", BACKBONES),
     ],
 )

@@ -173,7 +173,7 @@ def test_layer_and_options_are_searched_on_a_set_with_anomalies_and_the_method_i
 
 
 def test_what_the_model_does_not_know_is_never_learnt_from(predicted: Trained, capsys: pytest.CaptureFixture[str]) -> None:
-    from faultscape.uncertainty.methods.fitted import read
+    from faultscape.uncertainty.methods.method import read
 
     fitted(predicted, "knn-class", data=fs.FitData(keep_embeddings=0))
     assert "note: patches with pixels of car are left out" in capsys.readouterr().out

@@ -264,6 +264,8 @@ LATE = {  # our own that are imported where they are used, and why
     "engine/__init__.py": "an engine is loaded when it is asked for",
     "engine/worker.py": "a worker first says that it is there",
     "errors.py": "difflib, for a mistake alone",
+    "prediction/doubt_methods/beside_network.py": "torch, when a method scores",
+    "prediction/doubt_methods/input_gradient.py": "torch, when a method moves its input",
     "prediction/sources/network_folder.py": "torch, when such a network is opened",
     "stages/artefacts/standings.py": "ranking loads scipy, which status does without",
     "stages/compare/result.py": "a verb's signature names it",

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faultscape.errors import MetricError, ModelError, OptionError
-from faultscape.metrics.other_doubts import class_share, differential_entropy, outlier_share
+from faultscape.metrics.scores.trained_doubt import class_share, differential_entropy, outlier_share
 from refusals import refused
 
 
@@ -62,7 +62,7 @@ def test_a_flow_starts_as_the_map_that_standardises(torch) -> None:
 
 
 def test_the_likelihood_of_gaussian_data_comes_near_its_entropy(torch) -> None:
-    from faultscape.uncertainty.methods.flow_training import FlowPlan, train_flow
+    from faultscape.uncertainty.methods.flow_fit import FlowPlan, train_flow
 
     mix = torch.eye(3) + 0.5 * torch.randn(3, 3)
     entropy = 1.5 * (1 + math.log(2 * math.pi)) + float(torch.linalg.slogdet(mix)[1])
@@ -72,7 +72,7 @@ def test_the_likelihood_of_gaussian_data_comes_near_its_entropy(torch) -> None:
 
 
 def test_a_flow_that_was_killed_goes_on_to_the_same_flow(torch, tmp_path: Path) -> None:
-    from faultscape.uncertainty.methods.flow_training import FlowPlan, train_flow
+    from faultscape.uncertainty.methods.flow_fit import FlowPlan, train_flow
 
     rows, plan = torch.randn(400, 3), FlowPlan(steps=40, batch=32, blocks=2, width=8)
     whole = train_flow(rows, plan)
@@ -93,7 +93,7 @@ def test_a_flow_that_was_killed_goes_on_to_the_same_flow(torch, tmp_path: Path) 
 
 
 def test_a_flow_needs_embeddings_and_numbers(torch) -> None:
-    from faultscape.uncertainty.methods.flow_training import FlowPlan, train_flow
+    from faultscape.uncertainty.methods.flow_fit import FlowPlan, train_flow
 
     with refused(MetricError, r"20 embeddings of 3 numbers; a flow needs 100 or more"):
         train_flow(torch.randn(20, 3), FlowPlan(steps=1))
@@ -181,7 +181,7 @@ def test_too_few_embeddings_for_so_many_neighbours_are_refused(torch) -> None:
 
 
 def test_the_mahalanobis_distance_is_that_to_the_nearest_class(torch) -> None:
-    from faultscape.uncertainty.methods.mahalanobis import class_gaussians, distances
+    from faultscape.uncertainty.methods.mahalanobis import class_gaussians, mahalanobis_distances
 
     values, classes = torch.randn(300, 4) @ torch.randn(4, 4), torch.randint(-1, 3, (300,))
     values += 4 * classes[:, None]
@@ -193,7 +193,10 @@ def test_the_mahalanobis_distance_is_that_to_the_nearest_class(torch) -> None:
     inverse = np.linalg.inv(rest.T @ rest / len(rest))
     gaps = v[:20, None] - wanted[None]
     np.testing.assert_allclose(
-        distances(values[:20], means, whiten), np.einsum("nkd,de,nke->nk", gaps, inverse, gaps).min(1), rtol=1e-2, atol=1e-3
+        mahalanobis_distances(values[:20], means, whiten),
+        np.einsum("nkd,de,nke->nk", gaps, inverse, gaps).min(1),
+        rtol=1e-2,
+        atol=1e-3,
     )
     with refused(MetricError, "no training embedding lies in a patch of one class"):
         class_gaussians(values, torch.full((300,), -1))
@@ -214,7 +217,7 @@ def test_standardised_logits_have_mean_0_and_deviation_1_where_each_class_is_pre
 
 def test_odin_moves_the_input_so_that_the_network_is_surer(torch) -> None:
     from faultscape.metrics.pixel_facts import facts_of
-    from faultscape.prediction.sources.input_gradient import moved
+    from faultscape.prediction.doubt_methods.input_gradient import moved
     from faultscape.uncertainty.methods.odin import Odin
 
     net, block = torch.nn.Conv2d(3, 4, 3, padding=1), np.random.default_rng(0).normal(size=(2, 3, 6, 8)).astype(np.float32)
@@ -312,7 +315,7 @@ def test_a_logistic_regression_joins_layers_as_scikit_learn_does() -> None:
 
 
 def test_the_file_of_a_method_holds_all_of_it_and_hostile_ones_are_refused(torch, tmp_path: Path) -> None:
-    from faultscape.uncertainty.methods.fitted import FittedAbout, read, read_about, write
+    from faultscape.uncertainty.methods.method import FittedAbout, read, read_about, write
 
     about = FittedAbout(
         "knn", {"k": 3, "printed": False, "by_class": False}, ("layer",), "abc", ("tuned-with-ood",), {"images": 4}

@@ -18,15 +18,16 @@ import numpy as np
 from faultscape.errors import FaultscapeError, ModelError, OptionError
 from faultscape.maps import winners
 from faultscape.maps.resize import nearest
-from faultscape.metrics.other_doubts import class_share, differential_entropy, outlier_share
 from faultscape.metrics.pixel_facts import PixelFacts, facts_of, facts_of_members
-from faultscape.prediction import fitted_methods, windows
+from faultscape.metrics.scores.trained_doubt import class_share, differential_entropy, outlier_share
+from faultscape.prediction import windows
+from faultscape.prediction.doubt_methods import beside_network
 from faultscape.prediction.keep import Arrays, Keep, doubts, folder_of, needs_members
 from faultscape.prediction.merge import Merged
 from faultscape.prediction.sources.network import OUTLIER, Answer, Network, Size
 
 if TYPE_CHECKING:
-    from faultscape.uncertainty.methods.fitted import Fitted
+    from faultscape.uncertainty.methods.method import Fitted
 
 _PLAIN = Keep()
 NAN = "the network gave NaN"
@@ -92,7 +93,7 @@ class Inference:
         self.network, self.way, self.keep = network, way, keep
         self.warm = False
         self.methods = methods
-        self.layers = (*keep.embeddings, *(layer for layer in fitted_methods.layers_of(methods) if layer not in keep.embeddings))
+        self.layers = (*keep.embeddings, *(layer for layer in beside_network.layers_of(methods) if layer not in keep.embeddings))
         self._temperature = np.asarray(temperature, np.float32)[:, None, None] if len(temperature) else None
         self._spent = threading.local()
         self._batch = network.batch
@@ -281,7 +282,7 @@ class Inference:
             block = np.stack(inputs)
             answers = list(self.network.run(block, self.layers))
             return (
-                fitted_methods.with_values(self.network, self.methods, block, answers, self.keep.embeddings)
+                beside_network.with_values(self.network, self.methods, block, answers, self.keep.embeddings)
                 if self.methods
                 else answers
             )  # type: ignore[return-value]

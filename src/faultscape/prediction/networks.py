@@ -22,9 +22,10 @@ from faultscape.errors import FaultscapeError, ImageError, ModelError
 from faultscape.maps import array_codes, runs
 from faultscape.metrics.scorers import NONE
 from faultscape.nouns import UNKNOWN
-from faultscape.prediction import bounds, devices, fitted_methods, stamps, trials
+from faultscape.prediction import bounds, devices, stamps, trials
 from faultscape.prediction.batches import COUNTED, Batch, Look, Row
 from faultscape.prediction.classifiers import Classifier
+from faultscape.prediction.doubt_methods import beside_network
 from faultscape.prediction.inference import Inference, Output, Prepared, Way
 from faultscape.prediction.inputs import size_of
 from faultscape.prediction.keep import DOUBT, Keep, parse
@@ -93,7 +94,7 @@ def open_network(
         raise ModelError(
             f"{opening.source}: its files changed while this line ran; run the same line again, which does all of it with the new ones"
         )
-    fitted_methods.check_fitted(opening.methods, opening.options.get("scorer", []), now + network.network.weights, opening.source)
+    beside_network.check_fitted(opening.methods, opening.options.get("scorer", []), now + network.network.weights, opening.source)
     bounded = runtime == "onnx" and devices.pick(opening.device, runtime) == "cpu"
     return OpenNetwork(network, settings, opening.labels, int(opening.options.get("threads", 1)), bounded=bounded)
 
@@ -103,8 +104,8 @@ def inference(
 ) -> Inference:
     """Open a network with the way it is shown photos; ``classes`` are numbers of channels that it may well have, ``methods`` is the folder of those that were fitted to it."""
     device = devices.pick(str(options.get("device", "")), runtime)
-    fitted = fitted_methods.load_methods(methods, options.get("scorer", []), source)
-    layers = [*parse(options.get("keep", [])).embeddings, *fitted_methods.layers_of(fitted)]
+    fitted = beside_network.load_methods(methods, options.get("scorer", []), source)
+    layers = [*parse(options.get("keep", [])).embeddings, *beside_network.layers_of(fitted)]
     network = load(source, {**options, "layers": layers}, classes, device)
     if options.get("task") == CLASSIFICATION:
         return Classifier(network, way_of(options), keep_of(options, CLASSIFICATION), float(options.get("crop", 1)))

@@ -61,6 +61,10 @@ def fit(
         Seed of all sampling.
     device
         cpu, cuda or cuda:N; default: a GPU where there is one.
+    data
+        What methods are fitted to: `FitData(set_=...)`.
+    method_options
+        Options of methods: `MethodOptions(k=...)`.
     """
     layers = tuple(several(layer) or ())
     options = FitOptions(

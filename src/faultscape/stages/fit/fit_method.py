@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -30,11 +31,14 @@ from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.method_files import ENDING
 from faultscape.uncertainty.methods.catalogue import TUNED, Method, method_named
 from faultscape.uncertainty.methods.embeddings import Embeddings
-from faultscape.uncertainty.methods.fitted import Fitted, FittedAbout, write
 from faultscape.uncertainty.methods.flow_density import FlowDensity
-from faultscape.uncertainty.methods.flow_training import FlowPlan, TrainedFlow, train_flow
+from faultscape.uncertainty.methods.flow_fit import FlowPlan, TrainedFlow, train_flow
 from faultscape.uncertainty.methods.layers import check_layers, grid_layers, penultimate
 from faultscape.uncertainty.methods.logistic import logistic_weights
+from faultscape.uncertainty.methods.method import Fitted, FittedAbout, write
+
+if TYPE_CHECKING:
+    from torch import nn
 
 _CANDIDATES = 8  # layers that are tried
 _SHOWN = 128  # sides of the image by which they are found
@@ -124,18 +128,18 @@ def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], optio
         return []
     network, name = model.inference.network, model.inference.name
     module = getattr(network, "module", None)
-    listed = module is not None and hasattr(module, "named_modules")
+    listed = cast("nn.Module", module) if hasattr(module, "named_modules") else None
     if layers:
-        if listed:
-            check_layers(module, layers, name)
+        if listed is not None:
+            check_layers(listed, layers, name)
         return list(layers)
-    if not listed:
+    if listed is None:
         raise OptionError(f"{name}: its layers cannot be listed; name the one to tap with --layer")
     if not options.select_layer:
-        return [penultimate(module)]
+        return [penultimate(listed)]
     view = model.inference.prepare(np.zeros((_SHOWN, _SHOWN, 3), np.uint8), (_SHOWN, _SHOWN)).views[0]
     block = model.inference.pieces(view)[0][0]
-    return outer_layers(grid_layers(module, lambda: network.run(block[None], ()), block.shape[1:]), _CANDIDATES)
+    return outer_layers(grid_layers(listed, lambda: network.run(block[None], ()), block.shape[1:]), _CANDIDATES)
 
 
 def _fit(
@@ -190,7 +194,7 @@ def _search_options(
     for key, values in work.method.search.items():
         if key in told or key not in base:
             continue
-        fitting = [value for value in values if key != "k" or value <= min(len(work.samples[layer]) for layer in layers)]
+        fitting = [value for value in values if key != "k" or int(value) <= min(len(work.samples[layer]) for layer in layers)]
         methods = {f"{key} {value:g}": _fit(work, layers, {**base, key: value})[0] for value in fitting}
         searched[key] = anomalous.judge(work.model, methods)
         base[key] = next(value for value in fitting if f"{key} {value:g}" == searched[key][0].candidate)

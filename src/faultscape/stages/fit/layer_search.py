@@ -23,7 +23,7 @@ from faultscape.stages.fit.result import Tried
 from faultscape.stages.image_truths import Judge, find_judged, with_labels
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image, read_corpus
-from faultscape.uncertainty.methods.fitted import Fitted
+from faultscape.uncertainty.methods.method import Fitted
 
 _DIGEST = "0" * 12
 

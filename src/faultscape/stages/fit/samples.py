@@ -15,7 +15,7 @@ import numpy as np
 from faultscape.classes.class_lists import table
 from faultscape.corpus.photos import read_photo
 from faultscape.errors import ImageError, ModelError
-from faultscape.prediction.fitted_methods import logits_of
+from faultscape.prediction.doubt_methods.beside_network import logits_of
 from faultscape.prediction.sources.network import Answer
 from faultscape.progress import progress
 from faultscape.stages.fit.open_model import OpenedModel

@@ -14,7 +14,7 @@ from torch import Tensor
 from faultscape.maps.winners import enlarged
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.methods.embeddings import Embeddings
-from faultscape.uncertainty.methods.mahalanobis import class_gaussians, distances
+from faultscape.uncertainty.methods.mahalanobis import class_gaussians, mahalanobis_distances
 
 
 class ClassDistance:
@@ -40,7 +40,7 @@ class ClassDistance:
         del logits
         grid = features[0]
         rows = grid.permute(0, 2, 3, 1).reshape(-1, grid.shape[1]).float()
-        found = distances(rows, self.means.to(rows), self.whiten.to(rows)) / grid.shape[1]
+        found = mahalanobis_distances(rows, self.means.to(rows), self.whiten.to(rows)) / grid.shape[1]
         return (found.sqrt().reshape(len(grid), 1, *grid.shape[2:]),)
 
     def objective(self, features: Sequence[Tensor], logits: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ Source: S4 5.2, eq. 6 and 7, B.6; Dinh et al. 2017; Kingma and Dhariwal 2018 (id
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -52,6 +53,9 @@ class Coupling(nn.Module):
 class FlowNorm(nn.Module):
     """Batch norm that is invertible: in training by the batch, in use by running means, with a scale and a shift that are learnt."""
 
+    mean: Tensor
+    variance: Tensor
+
     def __init__(self, dimensions: int, momentum: float = 0.1, epsilon: float = 1e-5) -> None:
         super().__init__()
         self.momentum, self.epsilon = momentum, epsilon
@@ -79,6 +83,10 @@ class FlowNorm(nn.Module):
 class RealNVP(nn.Module):
     """A flow of so many steps over vectors of ``dimensions``; its permutations follow from the seed."""
 
+    orders: Tensor
+    centre: Tensor
+    spread: Tensor
+
     def __init__(self, dimensions: int, steps: int = STEPS, width: int = WIDTH, depth: int = DEPTH, seed: int = 0) -> None:
         super().__init__()
         self.dimensions = dimensions
@@ -92,11 +100,15 @@ class RealNVP(nn.Module):
         self.register_buffer("centre", torch.zeros(dimensions))
         self.register_buffer("spread", torch.ones(dimensions))
 
+    @property
+    def _parts(self) -> list[tuple[Coupling, FlowNorm, Tensor]]:
+        return cast("list[tuple[Coupling, FlowNorm, Tensor]]", list(zip(self.couplings, self.norms, self.orders, strict=True)))
+
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
         """Return the latent vectors (n, D) and log |det| (n,) of features (n, D)."""
         values = (features - self.centre) / self.spread
         total = -self.spread.log().sum().expand(len(values))
-        for coupling, norm, order in zip(self.couplings, self.norms, self.orders, strict=True):
+        for coupling, norm, order in self._parts:
             values, more = coupling(values)
             values, of_norm = norm(values)
             values, total = values[:, order], total + more + of_norm
@@ -105,7 +117,7 @@ class RealNVP(nn.Module):
     def inverse(self, latent: Tensor) -> Tensor:
         """Return the features (n, D) of latent vectors (n, D), in use."""
         values = latent
-        for coupling, norm, order in reversed(list(zip(self.couplings, self.norms, self.orders, strict=True))):
+        for coupling, norm, order in reversed(self._parts):
             values = coupling.inverse(norm.inverse(values[:, torch.argsort(order)]))
         return values * self.spread + self.centre
 

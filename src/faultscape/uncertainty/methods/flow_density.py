@@ -17,7 +17,7 @@ from torch import Tensor
 from faultscape.maps.winners import enlarged
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.methods.flow import RealNVP
-from faultscape.uncertainty.methods.flow_training import TrainedFlow
+from faultscape.uncertainty.methods.flow_fit import TrainedFlow
 
 
 class FlowDensity:

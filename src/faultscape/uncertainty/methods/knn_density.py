@@ -54,7 +54,7 @@ class KnnDensity:
         if self.classes is None or self.channels is None:
             score = density_score(cosines, printed=self.printed)
         else:
-            shares = torch.nn.functional.adaptive_avg_pool2d(logits.float().softmax(1), grid.shape[2:])
+            shares = torch.nn.functional.adaptive_avg_pool2d(logits.float().softmax(1), (grid.shape[2], grid.shape[3]))
             said = self.channels.to(shares.device)[shares.argmax(1)].reshape(-1, 1)
             own = self.classes.to(shares.device)[places, said.clamp_min(0)] & (said >= 0)
             score = class_score(cosines, own, printed=self.printed)

@@ -37,10 +37,10 @@ def class_gaussians(features: Tensor, classes: Tensor, shrink: float = SHRINK) -
     return means.float(), whiten.float()
 
 
-def distances(features: Tensor, means: Tensor, whiten: Tensor) -> Tensor:
+def mahalanobis_distances(features: Tensor, means: Tensor, whiten: Tensor) -> Tensor:
     """Return the squared Mahalanobis distance (n,) of features (n, D) to the nearest of the means (K, D).
 
-    >>> distances(torch.tensor([[3.0, 0.0]]), torch.tensor([[0.0, 0.0], [1.0, 0.0]]), torch.eye(2)).tolist()
+    >>> mahalanobis_distances(torch.tensor([[3.0, 0.0]]), torch.tensor([[0.0, 0.0], [1.0, 0.0]]), torch.eye(2)).tolist()
     [4.0]
     """
     at, centres = features @ whiten.T, means @ whiten.T

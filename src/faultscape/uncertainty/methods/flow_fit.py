@@ -48,6 +48,11 @@ class TrainedFlow:
     tested: float
     step: int
 
+    @torch.no_grad()
+    def normalised_nll(self, features: Tensor) -> Tensor:
+        """Return the NLL (n,) of features (n, D) less the mean of those that it learnt from, a feature (S4 eq. 8)."""
+        return (self.flow.nll(features) - self.learnt) / self.flow.dimensions
+
 
 def train_flow(
     values: Tensor,

@@ -14,14 +14,14 @@ import numpy as np
 
 from faultscape.errors import ModelError
 from faultscape.metrics.scorers import split_fitted
-from faultscape.prediction.sources import input_gradient
+from faultscape.prediction.doubt_methods import input_gradient
 from faultscape.prediction.sources.network import Answer, Network
 from faultscape.uncertainty.method_files import ENDING
 from faultscape.uncertainty.method_files import digest as digest_of
 from faultscape.uncertainty.methods.catalogue import method_named
 
 if TYPE_CHECKING:
-    from faultscape.uncertainty.methods.fitted import Fitted
+    from faultscape.uncertainty.methods.method import Fitted
 
 
 def load_methods(folder: str, words: Sequence[str], name: str) -> dict[str, Fitted]:
@@ -30,7 +30,7 @@ def load_methods(folder: str, words: Sequence[str], name: str) -> dict[str, Fitt
     asked = {word: parts for word, parts in asked.items() if parts is not None}
     if not asked:
         return {}
-    from faultscape.uncertainty.methods.fitted import read
+    from faultscape.uncertainty.methods.method import read
 
     made: dict[str, Fitted] = {}
     for word, (called, digest) in asked.items():
@@ -49,7 +49,7 @@ def check_fitted(folder: str, words: Sequence[str], network: str, name: str) -> 
     asked = [parts[0] for word in words if (parts := split_fitted(word)) is not None]
     if not asked:
         return
-    from faultscape.uncertainty.methods.fitted import read_about
+    from faultscape.uncertainty.methods.method import read_about
 
     for called in asked:
         if read_about(Path(folder, f"{called}{ENDING}")).network != network:

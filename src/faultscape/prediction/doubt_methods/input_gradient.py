@@ -14,7 +14,7 @@ import numpy as np
 from faultscape.prediction.sources.torch_pass import running, watched
 
 if TYPE_CHECKING:
-    from faultscape.uncertainty.methods.fitted import Fitted
+    from faultscape.uncertainty.methods.method import Fitted
 
 
 def moved(call: Callable[[Any], Any], module: Any, name: str, device: str, block: np.ndarray, method: Fitted) -> np.ndarray:

@@ -1,0 +1,1 @@
+"""Methods that were fitted to a network, beside it."""
