@@ -315,10 +315,11 @@ def test_a_logistic_regression_joins_layers_as_scikit_learn_does() -> None:
 
 
 def test_the_file_of_a_method_holds_all_of_it_and_hostile_ones_are_refused(torch, tmp_path: Path) -> None:
-    from faultscape.uncertainty.methods.method import FittedAbout, read, read_about, write
+    from faultscape.uncertainty.method_files import MethodAbout, read_about
+    from faultscape.uncertainty.methods.method import read, write
 
-    about = FittedAbout(
-        "knn", {"k": 3, "printed": False, "by_class": False}, ("layer",), "abc", ("tuned-with-ood",), {"images": 4}
+    about = MethodAbout(
+        "knn", {"k": 3, "printed": False, "by_class": False}, ("layer",), "abc", ("tuned-with-ood",), more={"images": 4}
     )
     write(tmp_path / "a" / "knn.safetensors", about, {"keys": torch.ones(2, 3)})
     said, tensors = read(tmp_path / "a" / "knn.safetensors")

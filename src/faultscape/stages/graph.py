@@ -11,13 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from faultscape.stages.artefact import METHOD, Again, Artefact
 from faultscape.stages.artefacts.answers import ANSWERS
-from faultscape.stages.artefacts.artefact import METHOD, Again, Artefact
 from faultscape.stages.artefacts.corpus import CORPUS
 from faultscape.stages.artefacts.discards import DISCARDS
 from faultscape.stages.artefacts.labels import LABELS_OF_SELECTION
 from faultscape.stages.artefacts.maps import MAPS
 from faultscape.stages.artefacts.measures import MEASURES
+from faultscape.stages.artefacts.methods import METHODS
 from faultscape.stages.artefacts.networks import NETWORKS
 from faultscape.stages.artefacts.pairs import PAIRS
 from faultscape.stages.artefacts.plan import PLAN
@@ -32,6 +33,7 @@ ARTEFACTS = (
     CORPUS,
     SETS,
     NETWORKS,
+    METHODS,
     MAPS,
     PAIRS,
     DISCARDS,

@@ -16,7 +16,7 @@ from faultscape.errors import ModelError
 from faultscape.metrics.scorers import split_fitted
 from faultscape.prediction.doubt_methods import input_gradient
 from faultscape.prediction.sources.network import Answer, Network
-from faultscape.uncertainty.method_files import ENDING
+from faultscape.uncertainty.method_files import ENDING, read_about
 from faultscape.uncertainty.method_files import digest as digest_of
 from faultscape.uncertainty.methods.catalogue import method_named
 
@@ -49,8 +49,6 @@ def check_fitted(folder: str, words: Sequence[str], network: str, name: str) -> 
     asked = [parts[0] for word in words if (parts := split_fitted(word)) is not None]
     if not asked:
         return
-    from faultscape.uncertainty.methods.method import read_about
-
     for called in asked:
         if read_about(Path(folder, f"{called}{ENDING}")).network != network:
             raise ModelError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faultscape.stages.artefacts.artefact import Artefact
+from faultscape.stages.artefact import Artefact
 from faultscape.stages.artefacts.labels import key
 from faultscape.stages.snapshot import Snapshot
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from faultscape.errors import counted
-from faultscape.stages.artefacts.artefact import Artefact
+from faultscape.stages.artefact import Artefact
 from faultscape.stages.snapshot import Snapshot
 
 

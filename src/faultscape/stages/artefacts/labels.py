@@ -5,7 +5,7 @@ from __future__ import annotations
 from faultscape.classes.class_lists import table
 from faultscape.errors import counted
 from faultscape.maps import runs
-from faultscape.stages.artefacts.artefact import Artefact
+from faultscape.stages.artefact import Artefact
 from faultscape.stages.artefacts.selection import is_replaced, is_stale
 from faultscape.stages.evidence import LABELS
 from faultscape.stages.given_options import option_words

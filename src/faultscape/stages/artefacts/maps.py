@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from faultscape.errors import counted
-from faultscape.stages.artefacts.artefact import Artefact
+from faultscape.stages.artefact import Artefact
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.tables.corpus import part_name
 

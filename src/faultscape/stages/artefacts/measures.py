@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from faultscape import plug
 from faultscape.nouns import JsonObject
 from faultscape.stages import evidence
+from faultscape.stages.artefact import METHOD, Again, Artefact, Provenance, arguments_of, gone_file, provenance_of
 from faultscape.stages.artefacts import labels
-from faultscape.stages.artefacts.artefact import METHOD, Again, Artefact, Provenance, arguments_of, gone_file, provenance_of
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of, read_manifest

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from faultscape.errors import FaultscapeError
 from faultscape.nouns import JsonObject
+from faultscape.stages.artefact import METHOD, Again, Artefact, Provenance, arguments_of, gone_file, provenance_of
 from faultscape.stages.artefacts import labels
-from faultscape.stages.artefacts.artefact import METHOD, Again, Artefact, Provenance, arguments_of, gone_file, provenance_of
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.stages.withheld import find_withheld
@@ -30,7 +30,7 @@ def inputs_of(snapshot: Snapshot, sets: Sequence[str], truth: str, arguments: Js
         "labels": labels.key(snapshot, truth),
         "holdout": key_of(list(withheld)),
         "classes": key_of(snapshot.settings.classes.counted),
-        **({"start": _key(snapshot, str(init))} if init else {}),
+        **({"start": key(snapshot, str(init))} if init else {}),
         METHOD: str(METHOD_NUMBER),
     }
 
@@ -43,7 +43,7 @@ def _folder(snapshot: Snapshot, name: str) -> Path:
     return snapshot.root / MODELS / name
 
 
-def _key(snapshot: Snapshot, name: str) -> str:
+def key(snapshot: Snapshot, name: str) -> str:
     """Return the key of a network: what it was trained from; '' where it is not there."""
     held = _held(snapshot, name).get("provenance")
     return str(held.get("key", "")) if isinstance(held, dict) else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from faultscape.stages.artefacts.artefact import Artefact
+from faultscape.stages.artefact import Artefact
 from faultscape.stages.snapshot import Snapshot
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from faultscape import plug
 from faultscape.nouns import JsonObject, Slots
+from faultscape.stages.artefact import METHOD, Again, Artefact, Provenance, arguments_of, provenance_of
 from faultscape.stages.artefacts import discards, labels, selection, standings
-from faultscape.stages.artefacts.artefact import METHOD, Again, Artefact, Provenance, arguments_of, provenance_of
 from faultscape.stages.evidence import find_truth
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
+from faultscape.stages.artefact import METHOD, Again, Artefact, Provenance, arguments_of, gone_file, provenance_of
 from faultscape.stages.artefacts import labels
-from faultscape.stages.artefacts.artefact import METHOD, Again, Artefact, Provenance, arguments_of, gone_file, provenance_of
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.part_folders import made

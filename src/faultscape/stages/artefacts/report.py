@@ -11,8 +11,8 @@ from pathlib import Path
 
 from faultscape.corpus.parquet_rows import row_of
 from faultscape.nouns import JsonObject
+from faultscape.stages.artefact import METHOD, Again, Artefact, Provenance, arguments_of, files_key, gone_file
 from faultscape.stages.artefacts import discards, labels, selection, standings
-from faultscape.stages.artefacts.artefact import METHOD, Again, Artefact, Provenance, arguments_of, files_key, gone_file
 from faultscape.stages.evidence import find_truth
 from faultscape.stages.given_options import option_words
 from faultscape.stages.pairs import missing, wanted

@@ -11,7 +11,7 @@ from faultscape.comparison.distance_definitions import KINDS, define_distances
 from faultscape.errors import FaultscapeError, counted
 from faultscape.nouns import Definition, JsonObject, Slots
 from faultscape.selection.catalogue import GOALS
-from faultscape.stages.artefacts.artefact import Again, Artefact, gone_file
+from faultscape.stages.artefact import Again, Artefact, gone_file
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.parts import key_of

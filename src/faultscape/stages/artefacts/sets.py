@@ -10,9 +10,9 @@ from faultscape.corpus.stress.files import textures_digest
 from faultscape.corpus.stress.recipes import METHOD, code_of
 from faultscape.errors import ImageError, counted
 from faultscape.nouns import JsonObject
+from faultscape.stages.artefact import METHOD as METHOD_INPUT
+from faultscape.stages.artefact import Again, Artefact, files_key, gone_file
 from faultscape.stages.artefacts import labels
-from faultscape.stages.artefacts.artefact import METHOD as METHOD_INPUT
-from faultscape.stages.artefacts.artefact import Again, Artefact, files_key, gone_file
 from faultscape.stages.given_options import option_words
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.tables.corpus import read_columns

@@ -9,8 +9,7 @@ from faultscape import plug
 from faultscape.errors import RankingError, counted
 from faultscape.nouns import Json, JsonObject, Slots
 from faultscape.selection.definitions import draws_evenly
-from faultscape.stages.artefacts import discards, labels, selection
-from faultscape.stages.artefacts.artefact import (
+from faultscape.stages.artefact import (
     METHOD,
     Again,
     Artefact,
@@ -20,6 +19,7 @@ from faultscape.stages.artefacts.artefact import (
     gone_file,
     provenance_of,
 )
+from faultscape.stages.artefacts import discards, labels, selection
 from faultscape.stages.benchmark import read_benchmark
 from faultscape.stages.evidence import chosen_by_models
 from faultscape.stages.given_options import option_words

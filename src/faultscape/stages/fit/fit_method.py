@@ -8,19 +8,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import Any
 
 import numpy as np
 
 from faultscape.errors import ModelError, OptionError, StudyError
+from faultscape.nouns import JsonObject
 from faultscape.prediction import devices
 from faultscape.progress import progress
+from faultscape.stages import evidence
+from faultscape.stages.artefacts.methods import inputs_of
 from faultscape.stages.fit.layer_search import AnomalousImages, outer_layers
 from faultscape.stages.fit.open_model import OpenedModel, open_model
 from faultscape.stages.fit.options import FitOptions
 from faultscape.stages.fit.result import FittedMethod, FittedMethods, Tried
 from faultscape.stages.fit.samples import LOGITS, draw_samples, meaning_of
+from faultscape.stages.given_options import given_options
 from faultscape.stages.labelled_images import LabelledImages, find_labelled
+from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import existing
 from faultscape.study.lock import writing
 from faultscape.study.parts import key_of
@@ -28,17 +33,14 @@ from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables.logs import log
 from faultscape.study.tables.stress_sets import read_stress
 from faultscape.uncertainty.catalogue import Value
-from faultscape.uncertainty.method_files import ENDING
+from faultscape.uncertainty.method_files import ENDING, MethodAbout
 from faultscape.uncertainty.methods.catalogue import TUNED, Method, method_named
 from faultscape.uncertainty.methods.embeddings import Embeddings
 from faultscape.uncertainty.methods.flow_density import FlowDensity
 from faultscape.uncertainty.methods.flow_fit import FlowPlan, TrainedFlow, train_flow
 from faultscape.uncertainty.methods.layers import check_layers, grid_layers, penultimate
 from faultscape.uncertainty.methods.logistic import logistic_weights
-from faultscape.uncertainty.methods.method import Fitted, FittedAbout, write
-
-if TYPE_CHECKING:
-    from torch import nn
+from faultscape.uncertainty.methods.method import Fitted, write
 
 _CANDIDATES = 8  # layers that are tried
 _SHOWN = 128  # sides of the image by which they are found
@@ -56,6 +58,8 @@ class _Work:
     channels: np.ndarray
     key: str
     seed: int
+    sets: tuple[str, ...]
+    provenance: JsonObject
     flows: dict[str, TrainedFlow] = field(default_factory=dict)  # by key: those that were trained already
 
 
@@ -88,7 +92,9 @@ def fit_method(options: FitOptions) -> FittedMethods:
             )
         drawn = rows.key() if rows is not None else ""
         key = key_of(model.digest, drawn, options.images, options.keep_embeddings, options.seed, meaning.places.tolist())
-        work = _Work(root, options.model, method, model, samples, meaning.channels, key, options.seed)
+        sets = tuple(sorted({image.set for image, _ in rows.rows})) if rows is not None else ()
+        provenance = _provenance(root, options, sets)
+        work = _Work(root, options.model, method, model, samples, meaning.channels, key, options.seed, sets, provenance)
         base = {**method.options, **told}
         searched: dict[str, list[Tried]] = {}
         if options.select_layer and method.taps != "none":
@@ -98,6 +104,15 @@ def fit_method(options: FitOptions) -> FittedMethods:
         if anomalous is not None:
             _search_options(work, layers, base, told, anomalous, searched)
         return _made(work, layers, base, options, searched, images, anomalous)
+
+
+def _provenance(root: Path, options: FitOptions, sets: tuple[str, ...]) -> JsonObject:
+    """Return what is recorded of how a method was fitted, by which `status` says whether it is stale."""
+    snapshot = Snapshot(root)
+    truth = evidence.choose_truth(root, options.truth) if sets else ""
+    given = given_options(options, but=("study", "method", "model", "device", "data", "method_options", "per_class", "pixels"))
+    given = {**given, **given_options(options.data), **given_options(options.method_options)}
+    return {"inputs": dict(inputs_of(snapshot, options.model, sets, truth)), "arguments": given, "truth": truth}
 
 
 def _layers_given(method: Method, options: FitOptions) -> tuple[str, ...]:
@@ -127,8 +142,8 @@ def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], optio
     if method.taps == "none":
         return []
     network, name = model.inference.network, model.inference.name
-    module = getattr(network, "module", None)
-    listed = cast("nn.Module", module) if hasattr(module, "named_modules") else None
+    module: Any = getattr(network, "module", None)
+    listed = module if hasattr(module, "named_modules") else None
     if layers:
         if listed is not None:
             check_layers(listed, layers, name)
@@ -234,7 +249,8 @@ def _made(
             "fit": numbers,
         }
         path = work.root / "methods" / work.name / f"{name}{ENDING}"
-        write(path, FittedAbout(options.method, own, tuple(layers), work.model.digest, flags, more), found.tensors())
+        about = MethodAbout(options.method, own, tuple(layers), work.model.digest, flags, work.sets, work.provenance, more)
+        write(path, about, found.tensors())
         made.append(FittedMethod(name, tuple(layers), own, flags))
     with writing(work.root):
         log(work.root, "fit", model=work.name, method=options.method)

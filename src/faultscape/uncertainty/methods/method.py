@@ -7,19 +7,15 @@ what it says then. A file is a safetensors file: tensors, and in its metadata a 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
-import pydantic
 from torch import Tensor
 
-from faultscape.errors import ModelError, library_text
 from faultscape.study.folder import put
-from faultscape.uncertainty.catalogue import Value
+from faultscape.uncertainty.method_files import ABOUT, MethodAbout, about_text, not_a_method, read_about
 
 
 class Fitted(Protocol):
@@ -45,48 +41,22 @@ class Fitted(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class FittedAbout:
-    """What a file of a fitted method says: the method, its options, the layers that it taps, the digest of the network that it was fitted to, and what is to be known beside it: images, numbers, searches, flags."""
-
-    method: str
-    options: dict[str, Value]
-    layers: tuple[str, ...]
-    network: str
-    flags: tuple[str, ...] = ()
-    more: Mapping[str, object] = field(default_factory=dict)
-
-
-_READ = pydantic.TypeAdapter(FittedAbout)
-
-
-def write(path: Path, about: FittedAbout, tensors: Mapping[str, Tensor]) -> None:
+def write(path: Path, about: MethodAbout, tensors: Mapping[str, Tensor]) -> None:
     """Put the file of a fitted method."""
     from safetensors.torch import save
 
     held = {key: value.detach().cpu().contiguous() for key, value in tensors.items()}
     path.parent.mkdir(parents=True, exist_ok=True)
-    put(path, save(held, {"about": json.dumps(_READ.dump_python(about, mode="json"), sort_keys=True)}))
+    put(path, save(held, {ABOUT: about_text(about)}))
 
 
-def read_about(path: Path) -> FittedAbout:
-    """Return what the file of a fitted method says, without its tensors. ModelError where it is none."""
-    return _opened(path, tensors=False)[0]
-
-
-def read(path: Path) -> tuple[FittedAbout, dict[str, Tensor]]:
-    """Return what the file of a fitted method says, and its tensors. ModelError where it is none."""
-    return _opened(path, tensors=True)
-
-
-def _opened(path: Path, *, tensors: bool) -> tuple[FittedAbout, dict[str, Tensor]]:
+def read(path: Path) -> tuple[MethodAbout, dict[str, Tensor]]:
+    """Return what the file of a fitted method says of itself, and its tensors. ModelError where it is none."""
     from safetensors import SafetensorError, safe_open
 
+    about = read_about(path)
     try:
         with safe_open(path, "pt") as file:
-            about = _READ.validate_json((file.metadata() or {}).get("about", ""))
-            return about, {name: file.get_tensor(name) for name in file.keys()} if tensors else {}  # noqa: SIM118 - no dict
-    except FileNotFoundError:
-        raise ModelError(f"{path}: there is no such fitted method") from None
-    except (SafetensorError, OSError, pydantic.ValidationError) as error:
-        raise ModelError(f"{path}: not the file of a fitted method: {library_text(error, most=200)}; fit it again") from None
+            return about, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no dict
+    except (SafetensorError, OSError) as error:
+        raise not_a_method(path, error) from None

@@ -1,0 +1,109 @@
+"""Methods that `fit` fitted to a network: one instance a file of STUDY/methods, MODEL/NAME."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from faultscape.errors import ModelError
+from faultscape.nouns import JsonObject
+from faultscape.stages.artefact import METHOD, Again, Artefact, Provenance, arguments_of
+from faultscape.stages.artefacts import labels, networks
+from faultscape.stages.given_options import option_words
+from faultscape.stages.snapshot import Snapshot
+from faultscape.study.parts import key_of
+from faultscape.uncertainty.method_files import ENDING, MethodAbout, read_about
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+METHOD_NUMBER = 1  # raised when the same options come to fit in another way
+FOLDER = "methods"
+
+
+def inputs_of(snapshot: Snapshot, model: str, sets: Sequence[str], truth: str) -> dict[str, str]:
+    """Return what a method follows from, as far as a glance tells: its sets, all labels of a truth, what is withheld, and the network that it was fitted to."""
+    held = snapshot.settings.models.get(model)
+    return {
+        "images": key_of({name: snapshot.set_keys.get(name, "") for name in sets}),
+        "labels": labels.key(snapshot, truth),
+        "holdout": key_of({name: list(words) for name, words in snapshot.stress.holdouts.items()}),
+        "classes": key_of(snapshot.settings.classes.counted),
+        "network": networks.key(snapshot, model) or (held.source if held else ""),
+        METHOD: str(METHOD_NUMBER),
+    }
+
+
+def _path(snapshot: Snapshot, name: str) -> Path:
+    return snapshot.root / FOLDER / f"{name}{ENDING}"
+
+
+def _about(snapshot: Snapshot, name: str) -> MethodAbout | None:
+    try:
+        return read_about(_path(snapshot, name))
+    except ModelError:
+        return None
+
+
+def _provenance(snapshot: Snapshot, name: str) -> Provenance | None:
+    about = _about(snapshot, name)
+    return cast("Provenance", about.provenance) if about and "inputs" in about.provenance else None
+
+
+def _instances(snapshot: Snapshot) -> list[str]:
+    return [f"{path.parent.name}/{path.stem}" for path in sorted((snapshot.root / FOLDER).glob(f"*/*{ENDING}"))]
+
+
+def _made_from(snapshot: Snapshot, name: str) -> dict[str, str]:
+    held = _provenance(snapshot, name)
+    return {"file": "damaged"} if held is None else dict(held["inputs"])
+
+
+def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
+    about = _about(snapshot, name)
+    if about is None:
+        return {}
+    return inputs_of(snapshot, name.partition("/")[0], about.sets, str(about.provenance.get("truth", "")))
+
+
+def again(snapshot: Snapshot, name: str) -> Again:
+    """Return how a method is fitted again: with the options that it was fitted with."""
+    return Again(arguments_of(_provenance(snapshot, name)))
+
+
+def _line(snapshot: Snapshot, name: str) -> str:
+    about = _about(snapshot, name)
+    if about is None:
+        return ""
+    model = name.partition("/")[0]
+    given: JsonObject = {"model": model, **again(snapshot, name).options}
+    return " ".join([f"faultscape fit {snapshot.place} {about.method}", *option_words(given)])
+
+
+def _describe(snapshot: Snapshot, name: str) -> str:
+    about, (model, _, called) = _about(snapshot, name), name.partition("/")
+    where = f" at {', '.join(about.layers)}" if about and about.layers else ""
+    return f"{model}: {called}{where}"
+
+
+METHODS = Artefact(
+    name="methods",
+    verb="fit",
+    inputs=("corpus", "sets", "networks"),
+    options=(
+        "method", "model", "layer", "select_layer", "sweep", "as_", "validation", "truth", "seed", "set_", "images", "keep_embeddings",
+        "k", "printed", "shrink", "odin_temperature", "epsilon", "steps", "rate", "batch", "blocks", "width", "depth", "join",
+    ),
+    reasons={
+        "images": "images of its sets changed", "labels": "labels changed", "holdout": "the classes that are withheld changed", "classes": "classes changed",
+        "network": "its network changed", "file": "its file is damaged", METHOD: "an earlier version fitted it",
+    },
+    instances=_instances,
+    made_from=_made_from,
+    made_from_now=_made_from_now,
+    describe=_describe,
+    line=_line,
+    again=again,
+    waits=lambda _snapshot, _name: True,
+    method=METHOD_NUMBER,
+)  # fmt: skip
