@@ -168,7 +168,18 @@ def method_rows() -> Rows:
 
 def backbone_rows() -> Rows:
     """Networks that are trained by name."""
-    rows = [("backbone", "network", "million parameters", "logits at", "input is a multiple of", "pixels", "source")]
+    rows = [
+        (
+            "backbone",
+            "network",
+            "million parameters",
+            "logits at",
+            "input is a multiple of",
+            "pixels",
+            "`--dropout-at middle`",
+            "source",
+        )
+    ]
     for entry in BACKBONES:
         plain = "divided by 255" if set(entry.std) == {1.0} else "ImageNet's mean and deviation"
         rows.append(
@@ -179,6 +190,7 @@ def backbone_rows() -> Rows:
                 f"1/{entry.stride}",
                 str(entry.multiple),
                 plain,
+                ", ".join(f"`{layer}`" for layer in entry.middle),
                 entry.source,
             )
         )
@@ -211,7 +223,7 @@ def training_rows() -> Rows:
     add("warm-up, epochs", lambda _, plan: f"{plan.warm_up:g}")
     add("optimiser", lambda _, plan: plan.optimiser)
     add("weight decay", lambda _, plan: f"{plan.weight_decay:g}")
-    add("gradient norm", lambda _, plan: f"{plan.gradient_norm:g}")
+    add("gradient norm", lambda _, plan: f"{plan.gradient_norm:g}" if plan.gradient_norm < 1e6 else "any")
     add("images resized to", lambda _, plan: "their own size" if plan.size is None else "{} x {}".format(*plan.size))
     add("crop", lambda _, plan: "{} x {}".format(*plan.crop))
     add("random scale", lambda _, plan: "{:g} to {:g}".format(*plan.scale))

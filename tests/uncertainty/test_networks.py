@@ -68,6 +68,18 @@ def test_every_backbone_has_one_name_and_a_place_that_is_there() -> None:
         assert callable(getattr(importlib.import_module(f"faultscape.uncertainty.networks.{module}"), function))
 
 
+@pytest.mark.parametrize("entry", BACKBONES, ids=lambda entry: entry.name)
+def test_middle_layers_are_blocks_of_the_network_and_lie_before_its_last_stage(torch, entry) -> None:
+    with torch.device("meta"):
+        net = build(entry.name)
+    blocks = [name.removeprefix("net.") for name, _ in net.named_modules()]
+    assert 2 <= len(entry.middle) <= 4
+    assert set(entry.middle) <= set(blocks)
+    last = max(entry.middle, key=blocks.index)
+    stage, _, number = last.rpartition(".")
+    assert f"{stage}.{int(number) + 1}" not in blocks  # the last block of its stage
+
+
 def test_the_segmenter_is_a_vit_without_its_class_token_and_a_linear_layer(torch) -> None:
     from faultscape.uncertainty.networks.segmenter import Segmenter
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from faultscape.arguments import Place, needed_text, several
-from faultscape.choices import FitMethod
+from faultscape.choices import FitMethod, MethodPreset
 from faultscape.stages.fit.options import TEMPERATURE, FitData, FitOptions, MethodOptions
 from faultscape.stages.fit.result import Fitted, FittedMethods
 
@@ -15,6 +15,7 @@ def fit(
     model: str,
     layer: list[str] | None = None,
     select_layer: bool = False,
+    preset: MethodPreset | None = None,
     sweep: str | None = None,
     as_: str | None = None,
     validation: str | None = None,
@@ -45,6 +46,8 @@ def fit(
         The layer to tap, by its name in the network; LAYER:in is what it is given. Several for flow. Default: what the last layer is given.
     select_layer
         Choose the layer, of those named or of the network's outermost, by its average precision on --validation.
+    preset
+        s4: as Blum et al. 2021 fitted them, with all embeddings and 200,000 steps of a flow.
     sweep
         Fit a method for each value: OPTION=A,B,C.
     as_
@@ -68,7 +71,7 @@ def fit(
     """
     layers = tuple(several(layer) or ())
     options = FitOptions(
-        needed_text(study, "study"), method, model, validation, truth, per_class, pixels, seed, device, layers, select_layer, sweep, as_, data, method_options
+        needed_text(study, "study"), method, model, validation, truth, per_class, pixels, seed, device, layers, select_layer, preset, sweep, as_, data, method_options
     )  # fmt: skip
     if method == TEMPERATURE:
         from faultscape.stages.fit.fit_temperature import fit_model

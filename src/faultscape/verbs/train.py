@@ -47,15 +47,15 @@ def train(
     head
         The last layer: linear, batch-ensemble, gp, heteroscedastic or batch-ensemble+gp.
     dropout_at
-        Layers after which dropout stays active at prediction time (MC dropout), separated by commas; can be repeated.
+        Layers after which dropout stays active at prediction time (MC dropout), separated by commas; can be repeated; middle: those in the table of backbones.
     dropout_rate
         The rate of MC dropout.
     dropout_samples
         The number of MC dropout samples at prediction time.
     loss
-        ce: cross-entropy; void-class: void pixels are an extra class; entropy: uniform probabilities on void pixels.
+        ce: cross-entropy; void-class: void pixels are an extra class; entropy: uniform probabilities on void pixels; outlier-head: a second output that tells void pixels from others; dirichlet: a prior network, flat on void pixels.
     preset
-        s3-paper, s3-code (as Buchanan et al. 2022, and as their code), or camvid-small (minutes on two cores).
+        s3-paper, s3-code (as Buchanan et al. 2022, and as their code), s4-bayesian (Blum et al. 2021, B.3), or camvid-small (minutes on two cores).
     init
         Start from this trained network of the study; all parameters are trained further.
     from_scratch

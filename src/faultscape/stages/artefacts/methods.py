@@ -91,7 +91,7 @@ METHODS = Artefact(
     verb="fit",
     inputs=("corpus", "sets", "networks"),
     options=(
-        "method", "model", "layer", "select_layer", "sweep", "as_", "validation", "truth", "seed", "set_", "images", "keep_embeddings",
+        "method", "model", "layer", "select_layer", "preset", "sweep", "as_", "validation", "truth", "seed", "set_", "images", "keep_embeddings",
         "k", "printed", "shrink", "odin_temperature", "epsilon", "steps", "rate", "batch", "blocks", "width", "depth", "join",
     ),
     reasons={

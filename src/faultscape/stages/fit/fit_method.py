@@ -69,7 +69,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
     settings = read_settings(root)
     if settings.classifies:
         raise OptionError("fit is for segmentation studies; this is a study of classifiers")
-    told = dict(options.method_options.given)
+    told = options.told(method)
     method.check(told)
     layers = _layers_given(method, options)
     rows = _training_images(root, settings, options) if method.learns else None

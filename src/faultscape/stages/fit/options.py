@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+from faultscape.choices import MethodPreset
 from faultscape.errors import OptionError, closest
 from faultscape.stages.given_options import refuse_empty
 from faultscape.study.folder import check_name
@@ -11,8 +13,8 @@ from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.methods.catalogue import METHODS, Method
 
 TEMPERATURE = "temperature"
-_OF_TEMPERATURE = ("per_class", "pixels")
-_OF_METHODS = ("layer", "select_layer", "sweep", "set_", "images", "keep_embeddings")
+PRESETS: Mapping[str, Mapping[str, Value]] = {"s4": {"steps": 200_000, "rate": 1e-4}}  # S4 B.6; all embeddings are kept
+KEPT = 100_000  # embeddings of a layer
 
 
 @dataclass(frozen=True)
@@ -78,12 +80,12 @@ class FitData:
     images
         Training images drawn (default 1000).
     keep_embeddings
-        Embeddings kept of a layer, drawn evenly over images; 0 keeps all (default 100000).
+        Embeddings kept of a layer, drawn evenly over images; 0 keeps all (default 100000, under --preset s4 all).
     """
 
     set_: list[str] | None = None
     images: int = 1000
-    keep_embeddings: int = 100_000
+    keep_embeddings: int | None = None
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,7 @@ class FitOptions:
     device: str | None = None
     layer: tuple[str, ...] = ()
     select_layer: bool = False
+    preset: MethodPreset | None = None
     sweep: str | None = None
     as_: str | None = None
     data: FitData = FitData()
@@ -113,10 +116,12 @@ class FitOptions:
             raise OptionError(f"method {self.method!r} is not known; use {', '.join(known)}.{closest(self.method, known)}")
         if self.pixels < 1 or self.seed < 0:
             raise OptionError(f"--pixels is 1 or more and --seed 0 or more; got {self.pixels} and {self.seed}")
-        if self.data.images < 1 or self.data.keep_embeddings < 0:
+        if self.data.images < 1 or self.keep_embeddings < 0:
             raise OptionError(
-                f"--images is 1 or more and --keep-embeddings 0 or more; got {self.data.images} and {self.data.keep_embeddings}"
+                f"--images is 1 or more and --keep-embeddings 0 or more; got {self.data.images} and {self.keep_embeddings}"
             )
+        if self.preset is not None and self.preset not in PRESETS:
+            raise OptionError(f"--preset {self.preset!r} is not known; use {', '.join(PRESETS)}")
         fits_temperature = self.method == TEMPERATURE
         idle = (
             [name for name, value in {"per_class": self.per_class, "pixels": self.pixels != 2000}.items() if value]
@@ -128,9 +133,11 @@ class FitOptions:
                 "layer": self.layer,
                 "select_layer": self.select_layer,
                 "sweep": self.sweep,
+                "preset": self.preset,
+                **{name: getattr(self.data, name) != getattr(FitData(), name) for name in ("set_", "images", "keep_embeddings")},
                 **dict.fromkeys(self.method_options.given, True),
             }
-            idle = [name for name, value in said.items() if value]
+            idle = [name.rstrip("_") for name, value in said.items() if value]
         if self.as_ is not None:
             if fits_temperature or not self.as_.startswith(f"{self.method}-"):
                 raise OptionError(
@@ -155,7 +162,12 @@ class FitOptions:
     @property
     def keep_embeddings(self) -> int:
         """How many embeddings are kept of a layer."""
-        return self.data.keep_embeddings
+        return self.data.keep_embeddings if self.data.keep_embeddings is not None else 0 if self.preset else KEPT
+
+    def told(self, method: Method) -> dict[str, Value]:
+        """Return the options of a method that a line tells, by its preset or by themselves."""
+        of_preset = {key: value for key, value in PRESETS.get(self.preset or "", {}).items() if key in method.options}
+        return {**of_preset, **self.method_options.given}
 
     def swept(self, method: Method) -> tuple[str, tuple[Value, ...]]:
         """Return the option of --sweep and its values, ('', ()) where nothing is swept; OptionError for another than one of the method's."""

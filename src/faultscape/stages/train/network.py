@@ -24,7 +24,7 @@ from faultscape.uncertainty import description as descriptions
 from faultscape.uncertainty.catalogue import Value, head_named
 from faultscape.uncertainty.description import Description, Network
 from faultscape.uncertainty.networks import transformers_networks
-from faultscape.uncertainty.networks.catalogue import IMAGENET, PLAIN, backbone_named
+from faultscape.uncertainty.networks.catalogue import BACKBONES, IMAGENET, MIDDLE, PLAIN, Backbone, backbone_named
 from faultscape.uncertainty.networks.deeplab import DeepLab
 from faultscape.uncertainty.networks.segmenter import Segmenter
 from faultscape.uncertainty.replace import DoubtNetwork
@@ -81,7 +81,7 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
         void_class=void,
         outlier_head=outlier,
         dirichlet=options.loss == "dirichlet",
-        dropout_at=options.dropout_at,
+        dropout_at=_dropout_layers(options, description),
         dropout_rate=options.dropout_rate,
         dropout_samples=options.dropout_samples,
         size=plan.size,
@@ -91,7 +91,8 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
         mean=PLAIN[0] if plain else description.mean,
         std=PLAIN[1] if plain else description.std,
     )
-    if any(side % description.multiple for side in plan.crop):
+    entry = known_backbone(description)
+    if any(side % description.multiple for side in plan.crop) and not (entry and entry.any_crop):
         raise OptionError(
             f"--crop {plan.crop[0]}x{plan.crop[1]}: both sides must be multiples of {description.multiple} for {description.backbone}"
         )
@@ -103,6 +104,23 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
             f"note: {description.backbone} is not a Segmenter, so --preset {options.preset} puts fast weights in the head only"
         )
     return Wanted(description, plan, start, file, tuple(notes), keeps, _origin(options))
+
+
+def _dropout_layers(options: TrainOptions, description: Description) -> tuple[str, ...]:
+    """Return the layers that have MC dropout, of the word middle those of the backbone. OptionError for a backbone that says none."""
+    if options.dropout_at != (MIDDLE,):
+        return options.dropout_at
+    entry = known_backbone(description)
+    if entry is None:
+        raise OptionError(
+            f"--dropout-at {MIDDLE}: known of backbones with a name (fs.uncertainty.BACKBONES) alone; name the layers of {description.backbone}"
+        )
+    return entry.middle
+
+
+def known_backbone(description: Description) -> Backbone | None:
+    """Return the entry of a network's backbone, None where it is none of BACKBONES."""
+    return next((entry for entry in BACKBONES if entry.name == description.backbone), None)
 
 
 def _member_blocks(options: TrainOptions, preset: TrainingPreset | None, description: Description, start: Network | None) -> int:

@@ -6,6 +6,7 @@ is no entry is ``hf:OWNER/MODEL`` or a folder of the transformers library, whose
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from faultscape.errors import OptionError, closest
@@ -13,11 +14,19 @@ from faultscape.plug import is_own
 
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 PLAIN = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
+_DEPTHS: Mapping[str, int] = {  # blocks of a vision transformer, or of the stage before an encoder's last
+    "T": 12, "S": 12, "B": 12, "L": 24, "b0": 2, "b1": 2, "b2": 6, "b3": 18, "b4": 27, "b5": 40, "18": 2, "50": 6, "101": 23,
+}  # fmt: skip
+MIDDLE = "middle"  # the word for a backbone's own layers of MC dropout
 
 
 @dataclass(frozen=True)
 class Backbone:
-    """A network by name: what builds it, what both sides of its input are multiples of, its ``stride`` from pixels to logits, and the ``mean`` and ``std`` of its pixels."""
+    """A network by name: what builds it, what both sides of its input are multiples of, its ``stride`` from pixels to logits, and the ``mean`` and ``std`` of its pixels.
+
+    ``middle`` are the blocks of its encoder behind which MC dropout stands by default (`--dropout-at middle`): up to four, spread over a vision transformer, or over the stage before the last, which stands for the middle flow of S4's encoder. ``any_crop``: it is trained on
+    crops of any size, such as 513 x 513.
+    """
 
     name: str
     title: str
@@ -26,27 +35,67 @@ class Backbone:
     multiple: int
     stride: int
     parameters: float  # millions, with 19 classes
+    middle: tuple[str, ...] = ()
+    any_crop: bool = False
     mean: tuple[float, ...] = IMAGENET[0]
     std: tuple[float, ...] = IMAGENET[1]
     source: str = ""
 
 
+def _spread(pattern: str, blocks: int) -> tuple[str, ...]:
+    """Return the names of up to four of so many blocks, evenly spread, the last among them.
+
+    >>> _spread("block {}", 23)
+    ('block 4', 'block 10', 'block 16', 'block 22')
+    """
+    return tuple(dict.fromkeys(pattern.format(blocks * (k + 1) // 4 - 1) for k in range(4) if blocks * (k + 1) >= 4))
+
+
 def _segmenter(size: str, parameters: float) -> Backbone:
     title, source = f"Segmenter, ViT-{size} with patches of 16", "S3 2; Strudel et al. 2021"
-    return Backbone(f"segmenter-{size}/16", title, "segmenter:segmenter", size, 16, 16, parameters, *PLAIN, source)
+    return Backbone(
+        f"segmenter-{size}/16",
+        title,
+        "segmenter:segmenter",
+        size,
+        16,
+        16,
+        parameters,
+        _spread("vit.layers.{}", _DEPTHS[size]),
+        False,
+        *PLAIN,
+        source,
+    )
 
 
 def _segformer(size: str, parameters: float) -> Backbone:
     title = f"SegFormer-{size.upper()}"
     return Backbone(
-        f"segformer-{size}", title, "transformers_networks:segformer", size, 32, 4, parameters, source="Xie et al. 2021"
+        f"segformer-{size}",
+        title,
+        "transformers_networks:segformer",
+        size,
+        32,
+        4,
+        parameters,
+        _spread("segformer.stages.2.blocks.{}", _DEPTHS[size]),
+        source="Xie et al. 2021",
     )
 
 
 def _deeplab(size: str, parameters: float) -> Backbone:
     name = "deeplabv3plus" if size == "101" else f"deeplabv3plus-{size}"
     return Backbone(
-        name, f"DeepLabv3+ on ResNet-{size}", "deeplab:deeplab", size, 16, 4, parameters, source="S4 B.1; Chen et al. 2018"
+        name,
+        f"DeepLabv3+ on ResNet-{size}",
+        "deeplab:deeplab",
+        size,
+        16,
+        4,
+        parameters,
+        _spread("encoder.encoder.stages.2.layers.{}", _DEPTHS[size]),
+        True,
+        source="S4 B.1; Chen et al. 2018",
     )
 
 

@@ -66,6 +66,16 @@ _SMALL = TrainingPlan(
     scale=(0.75, 1.5),
     validate_every=5,
 )
+_BAYESIAN = TrainingPlan(  # what S4 leaves open is DeepLab's own
+    steps=90_000,
+    batch=16,
+    rate=7e-3,
+    schedule="polynomial",
+    optimiser="sgd",
+    weight_decay=4e-5,
+    gradient_norm=1e6,
+    crop=(513, 513),
+)
 _UNSCALED = "the variance of random features that are not scaled is half their number before training and about their number after it, so that logits shrink by some 30 times: ranking by doubt survives, and probabilities are nearly even"
 
 PRESETS: tuple[TrainingPreset, ...] = (
@@ -100,6 +110,14 @@ PRESETS: tuple[TrainingPreset, ...] = (
         epochs_of_many={"batch-ensemble": 50},
         notes=_UNSCALED,
         source="the code of S3's authors",
+    ),
+    TrainingPreset(
+        "s4-bayesian",
+        _BAYESIAN,
+        _BAYESIAN,
+        {},
+        plain_input=False,
+        source="S4 B.3; Mukhoti and Gal 2018",
     ),
     TrainingPreset(
         "camvid-small",

@@ -1,0 +1,95 @@
+"""train --loss on pixels of no class: what each loss learns, how it is scored, and that nothing withheld is learnt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from scipy.stats import rankdata
+
+import faultscape as fs
+from faultscape.errors import OptionError
+from made_training import ONE, VOID, Trained, image_of
+from refusals import refused
+
+LONGER = fs.Schedules(steps=80, batch=4, rate=0.02, crop="32x24", scale="1,1", validate_every=0)
+SCORERS = {"void-class": "void", "entropy": "entropy", "outlier-head": "outlier", "dirichlet": "differential-entropy"}
+VIOLET = np.array([150, 40, 190])
+
+
+def odd_image(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return a photo with some violet squares, its labels, in which these are void, and where they are."""
+    photo, labels = image_of(seed)
+    rng = np.random.default_rng(seed)
+    odd = (rng.uniform(size=(labels.shape[0] // 4, labels.shape[1] // 4)) < 0.2).repeat(4, 0).repeat(4, 1)
+    photo[odd] = np.clip(VIOLET + rng.normal(0, 12, (odd.sum(), 3)), 0, 255).astype(np.uint8)
+    labels[odd] = VOID
+    return photo, labels, odd
+
+
+@pytest.fixture
+def shown(trained: Trained) -> Trained:
+    """The study with a set of training images that have violet squares of no class."""
+    folder = trained.folder / "odd"
+    for number in range(100, 108):
+        photo, labels, _ = odd_image(number)
+        for kind, pixels in (("images", photo), ("masks", labels)):
+            path = folder / kind / f"{number}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(pixels).save(path)
+    fs.collect(trained.study, str(folder / "images"), classes=str(trained.folder / "classes.json"), set_="odd", role="train")
+    fs.label.import_(trained.study, str(folder / "masks"))
+    return trained
+
+
+@pytest.mark.parametrize("loss", SCORERS)
+def test_a_network_that_was_shown_pixels_of_no_class_finds_others(shown: Trained, loss: str) -> None:
+    study, scorer = shown.study, SCORERS[loss]
+    data = fs.TrainingData(set_=["train", "odd"])
+    made = fs.train(study, "net", backbone=shown.own, init="plain", loss=loss, schedules=LONGER, data=data)
+    model = fs.prediction.open_model(f"{made.folder}/backbone.py:net", scorer=[scorer])
+    for seed in (200, 201, 202):
+        photo, labels, odd = odd_image(seed)
+        (output,) = model.predict([photo])
+        ranks = rankdata(output.kept[f"doubt-{scorer}"][0][labels != 2])
+        violet = odd[labels != 2]
+        area = (ranks[violet].sum() - violet.sum() * (violet.sum() + 1) / 2) / (violet.sum() * (~violet).sum())
+        assert area > 0.9
+        known = (labels < VOID) & (labels != 2)  # of classes that were learnt
+        names = np.array(["sky", "road", "car", "tree", "void"])
+        said = names[[0, 1, 3, 4]][output.labels]
+        assert (said[known] == names[np.minimum(labels, 4)][known]).mean() > 0.8
+
+
+def test_withheld_pixels_are_no_pixels_of_no_class(shown: Trained) -> None:
+    """Cars are withheld: a void class that is shown red squares in plenty must not come to name them."""
+    study = shown.study
+    data = fs.TrainingData(set_=["train", "odd"])
+    made = fs.train(study, "net", backbone=shown.own, loss="void-class", schedules=LONGER, data=data)
+    model = fs.prediction.open_model(f"{made.folder}/backbone.py:net", scorer=["void"])
+    photo, labels, odd = odd_image(200)
+    (output,) = model.predict([photo])
+    score = output.kept["doubt-void"][0]
+    assert score[odd].mean() > 0.9
+    assert score[(labels == 2) & ~odd].mean() < 0.5
+
+
+def test_an_outlier_head_is_for_heads_whose_channels_are_logits(trained: Trained) -> None:
+    for head in ("gp", "heteroscedastic"):
+        with refused(OptionError, f"--loss outlier-head is for the heads linear and batch-ensemble, .*; got {head}"):
+            fs.train(trained.study, "net", backbone=trained.own, head=head, loss="outlier-head", schedules=ONE)
+
+
+def test_a_prior_network_starts_from_all_but_the_last_layer_of_another(trained: Trained) -> None:
+    """S4 B.4."""
+    from safetensors.numpy import load_file
+
+    none = fs.Schedules(steps=1, batch=4, rate=1e-12, crop="24x16", scale="1,1", validate_every=0)
+    made = fs.train(trained.study, "net", backbone=trained.own, init="plain", loss="dirichlet", schedules=none)
+    before, after = (load_file(Path(trained.study, "models", name, "weights.safetensors")) for name in ("plain", "net"))
+    assert made.new
+    for name, value in before.items():
+        same = np.allclose(value, after[name], atol=1e-6)
+        assert same == ("head" not in name), name
