@@ -7,15 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 from faultscape.errors import OptionError, closest
 from faultscape.metrics.scorers import is_fitted, split_fitted
-from faultscape.uncertainty.method_files import ENDING, digest
+from faultscape.study.settings import Settings
+from faultscape.uncertainty.method_files import ENDING, MethodAbout, digest, read_about
 
 
 def methods_folder(root: Path, model: str) -> Path:
     """Return where the methods lie that were fitted to a model."""
     return root / "methods" / model
+
+
+def methods_of_model(root: Path, settings: Settings, model: str) -> dict[str, MethodAbout]:
+    """Return {scorer: what its file says} of the methods that score a model, of those that are there as they scored."""
+    words = cast("list[str]", settings.models[model].options.get("scorer", []))
+    asked = {parts[0]: parts[1] for word in words if (parts := split_fitted(word)) is not None}
+    paths = {name: methods_folder(root, model) / f"{name}{ENDING}" for name in asked}
+    return {name: read_about(path) for name, path in paths.items() if path.is_file() and digest(path) == asked[name]}
 
 
 def with_digests(root: Path, model: str, words: Sequence[str]) -> list[str]:

@@ -189,14 +189,24 @@ class CardTraining(TypedDict):
     watched: list[list[float]]
 
 
+class CardMethod(TypedDict):
+    """A fitted method among the scorers of a model: the layers that it taps, its flags, and the set that it was searched with, '' for none."""
+
+    scorer: str
+    layers: list[str]
+    flags: list[str]
+    validation: str
+
+
 class CardModel(TypedDict, total=False):
-    """A model: its scorers, members and flags, how it was trained here, and how long it takes; of a submission also what it declared, what was hidden from it and what open to it, and what it claims."""
+    """A model: its scorers, the fitted methods among them, members and flags, how it was trained here, and how long it takes; of a submission also what it declared, what was hidden from it and what open to it, and what it claims."""
 
     name: str
     kind: str
     members: list[str]
     flags: list[str]
     scorers: list[str]
+    methods: list[CardMethod]
     declared: str
     publication: str
     hidden: list[str]
@@ -225,6 +235,15 @@ class Card(TypedDict, total=False):
     units: JsonObject
     notes: list[str]
     provenance: JsonObject
+
+
+def flags_of_score(card: Card, model: str, scorer: str) -> list[str]:
+    """Return the flags of a scorer of a model: those of the model, and where it is a fitted method its own."""
+    one = next((one for one in card["models"] if one["name"] == model), None)
+    if one is None:
+        return []
+    own = [flag for method in one.get("methods", []) if method["scorer"] == scorer for flag in method["flags"]]
+    return [*one.get("flags", []), *own]
 
 
 def find_cell(card: Card, model: str, condition: str, metric: str, scorer: str = "") -> CardCell | None:

@@ -11,15 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from faultscape.reporting.charts import Line, curves
-from faultscape.reporting.reliability.document import RANDOM, TRAINED_WITH_OOD, Card, CardCondition
+from faultscape.reporting.reliability.document import RANDOM, TRAINED_WITH_OOD, Card, CardCondition, flags_of_score
 from faultscape.reporting.template import template
+from faultscape.uncertainty.methods.catalogue import TUNED
 
 _INKS = 10  # colours of models.css, by the place of a model on the card
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A model on the editions of a set: its best variant, the AP of it on each edition (None where there is none) and their mean; ``dashed`` where it saw unknown objects in training, its flags, and its place on the card."""
+    """A model on the editions of a set: its best variant, the AP of it on each edition (None where there is none) and their mean; ``dashed`` where it saw unknown objects in training or was tuned with some, its flags, and its place on the card."""
 
     model: str
     variant: str
@@ -80,13 +81,13 @@ def _board(card: Card, of: str, conditions: Sequence[CardCondition]) -> Board:
         if cell["metric"] == "average_precision" and cell["condition"] in names and value is not None:
             known.setdefault((cell["model"], cell.get("scorer", "")), {})[cell["condition"]] = value
     chance = known.get((RANDOM, RANDOM), {})
-    found = (_best(one["name"], known, names, one.get("flags", []), k) for k, one in enumerate(card["models"]))
+    found = (_best(one["name"], known, names, card, k) for k, one in enumerate(card["models"]))
     standings = sorted((one for one in found if one is not None), key=lambda one: (one.values.count(None), -one.mean))
     return Board(of, tuple(_called(conditions)), tuple(chance.get(name) for name in names), tuple(standings))
 
 
 def _best(
-    model: str, known: Mapping[tuple[str, str], Mapping[str, float]], names: Sequence[str], flags: Sequence[str], place: int
+    model: str, known: Mapping[tuple[str, str], Mapping[str, float]], names: Sequence[str], card: Card, place: int
 ) -> Standing | None:
     """Return a model by its best variant, among those that have a number on the most editions; None where it has none."""
     mine = {scorer: values for (name, scorer), values in known.items() if name == model}
@@ -95,7 +96,8 @@ def _best(
     most = max(map(len, mine.values()))
     means = {scorer: sum(values.values()) / most for scorer, values in mine.items() if len(values) == most}
     variant = max(means, key=lambda scorer: means[scorer])
-    dashed = any(flag.startswith(TRAINED_WITH_OOD) for flag in flags)
+    flags = flags_of_score(card, model, variant)
+    dashed = any(flag.startswith((TRAINED_WITH_OOD, TUNED)) for flag in flags)
     return Standing(model, variant, tuple(mine[variant].get(name) for name in names), means[variant], dashed, tuple(flags), place)
 
 

@@ -9,11 +9,20 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from faultscape.reporting.reliability.document import CORRUPTED, RANDOM, TITLES, Card, CardCell, find_cell, own_scorer
+from faultscape.reporting.reliability.document import (
+    CORRUPTED,
+    RANDOM,
+    TITLES,
+    Card,
+    CardCell,
+    find_cell,
+    flags_of_score,
+    own_scorer,
+)
 from faultscape.study.folder import put
 
 VIEWS = ("models", "corruptions", "table-s3", "table-s4", "errors")  # the names of all tables
@@ -42,7 +51,7 @@ class Column:
 
 @dataclass(frozen=True)
 class View:
-    """A table: its name (of its files), title and what it says, its columns, and its rows (model, scorer)."""
+    """A table: its name (of its files), title and what it says, its columns, its rows (model, scorer), and their flags, where it has some."""
 
     name: str
     title: str
@@ -50,6 +59,16 @@ class View:
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, str], ...]
     with_scorers: bool = False
+    flags: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def words(self, row: tuple[str, str]) -> list[str]:
+        """Return the words of a row: model, scorer where there is a column for it, and flags where any row has some."""
+        return [*(row if self.with_scorers else row[:1]), *([self.flags.get(row, "")] if self.flags else [])]
+
+    @property
+    def head(self) -> list[str]:
+        """What stands above the words of a row."""
+        return ["model", *(["scorer"] if self.with_scorers else []), *(["flags"] if self.flags else [])]
 
 
 def views_of(card: Card) -> list[View]:
@@ -170,8 +189,9 @@ def _table_of_s4(card: Card) -> View | None:
     if not filled:
         return None
     columns = [*filled, _of_maps(card, f"mIoU {_clean(card)}", _clean(card), "miou")]
+    flags = {row: ", ".join(said) for row in rows if (said := flags_of_score(card, *row))}
     return View(
-        "table-s4", "As Blum et al. 2021, Table 1", "Every scorer of every model, all pixels of a set pooled; the AP of chance is the share of anomalous pixels.", _filled(columns, rows), rows, with_scorers=True
+        "table-s4", "As Blum et al. 2021, Table 1", "Every scorer of every model, all pixels of a set pooled; the AP of chance is the share of anomalous pixels.", _filled(columns, rows), rows, with_scorers=True, flags=flags
     )  # fmt: skip
 
 
@@ -206,12 +226,12 @@ def _cells_text(card: Card) -> str:
 
 def csv_text(view: View) -> str:
     """Return a view as CSV, each number with the ends of its interval beside it."""
-    head = ["model", *(["scorer"] if view.with_scorers else [])]
+    head = view.head
     for column in view.columns:
         head += [column.title, f"{column.title} low", f"{column.title} high"]
     rows = []
     for row in view.rows:
-        line = list(row) if view.with_scorers else [row[0]]
+        line = view.words(row)
         for column in view.columns:
             cell = column.cell(*row) or {}
             line += [_plain(cell.get(key)) for key in ("value", "low", "high")]
@@ -231,7 +251,7 @@ def _plain(value: object) -> str:
 
 def markdown_text(view: View) -> str:
     """Return a view as a table of Markdown."""
-    head = [*(["model", "scorer"] if view.with_scorers else ["model"]), *(column.title for column in view.columns)]
+    head = [*view.head, *(column.title for column in view.columns)]
     lines = [f"| {' | '.join(map(_escaped, head))} |", f"|{'---|' * len(head)}"]
     for row, cells in _texts(view):
         lines.append(f"| {' | '.join(map(_escaped, [*row, *cells]))} |")
@@ -240,9 +260,9 @@ def markdown_text(view: View) -> str:
 
 def latex_text(view: View) -> str:
     r"""Return a view as a LaTeX table (booktabs)."""
-    words = 2 if view.with_scorers else 1
+    words = len(view.head)
     head = [
-        *(["model", "scorer"] if view.with_scorers else ["model"]),
+        *view.head,
         *(f"{_tex(column.title)} {_arrow(column)}" for column in view.columns),
     ]
     lines = [f"% {view.title}. {view.says}", rf"\begin{{tabular}}{{{'l' * words}{'r' * len(view.columns)}}}", r"\toprule"]
@@ -256,7 +276,7 @@ def _texts(view: View, dash: str = "–") -> list[tuple[list[str], list[str]]]:
     for row in view.rows:
         cells = [column.cell(*row) for column in view.columns]
         texts = [dash if cell is None or cell["value"] is None else f"{cell['value']:.3f}" for cell in cells]
-        out.append((list(row) if view.with_scorers else [row[0]], texts))
+        out.append((view.words(row), texts))
     return out
 
 

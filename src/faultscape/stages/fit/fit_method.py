@@ -244,12 +244,21 @@ def _made(
             "images": images,
             "embeddings": max((len(one) for one in work.samples.values()), default=0),
             "searches": tables,
-            "validation": options.validation,
             "key": work.key,
             "fit": numbers,
         }
         path = work.root / "methods" / work.name / f"{name}{ENDING}"
-        about = MethodAbout(options.method, own, tuple(layers), work.model.digest, flags, work.sets, work.provenance, more)
+        about = MethodAbout(
+            options.method,
+            own,
+            tuple(layers),
+            work.model.digest,
+            flags,
+            work.sets,
+            options.validation or "",
+            work.provenance,
+            more,
+        )
         write(path, about, found.tensors())
         made.append(FittedMethod(name, tuple(layers), own, flags))
     with writing(work.root):

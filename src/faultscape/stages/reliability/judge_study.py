@@ -27,6 +27,7 @@ from faultscape.reporting.reliability.tables import write_tables
 from faultscape.reporting.reliability.words import claims_text
 from faultscape.stages import evidence
 from faultscape.stages.artefacts.reliability import made_from_now
+from faultscape.stages.fitted_words import methods_of_model
 from faultscape.stages.given_options import given_options
 from faultscape.stages.reliability import card as cards
 from faultscape.stages.reliability.claims import compare_claims, read_claims, refuse_unknown_sets
@@ -135,7 +136,7 @@ def _document(
         "study": study.root.resolve().name,
         "truth": study.truth,
         "reference": options.reference or names[0],
-        "models": [_model(settings, name, list(counted[name].scorers.values()), conditions, found) for name in names],
+        "models": [_model(study, name, list(counted[name].scorers.values()), conditions, found) for name in names],
         "conditions": [_condition(condition, cards.anomalous_share(found, condition.name), study) for condition in conditions],
         "cells": cards.cells(found, units, models, conditions),
         "objects": cards.objects(found),
@@ -150,7 +151,7 @@ def _document(
             if times.name in names
         ],
         "units": {"drawn": "groups" if units.grouped else "images", "count": units.count},
-        "notes": [*notes, *_unanswered(study, models, conditions), *told_beforehand(study, names, conditions), *_idle(found, options), *of_preset, *of_finders, *_constant(found), *_undeclared(settings, names)],
+        "notes": [*notes, *_unanswered(study, models, conditions), *told_beforehand(study, names, conditions), *_idle(found, options), *of_preset, *of_finders, *_constant(found), *_undeclared(settings, names), *_searched(study, names, conditions)],
         "provenance": {
             "faultscape": __version__, "truth": study.truth, "inputs": made_from_now(Snapshot(study.root), study.truth),
             "arguments": {
@@ -201,11 +202,17 @@ def _models(settings: Settings, asked: Sequence[str]) -> list[str]:
 
 
 def _model(
-    settings: Settings, name: str, scorers: list[str], conditions: Sequence[Condition], found: cards.Judgement
+    study: LabelledStudy, name: str, scorers: list[str], conditions: Sequence[Condition], found: cards.Judgement
 ) -> CardModel:
-    about = settings.models[name]
+    about = study.settings.models[name]
     members = ensembles.names_of(about.source) if about.kind == "ensemble" else []
     model: CardModel = {"name": name, "kind": about.kind, "members": members, "flags": [], "scorers": scorers}
+    if methods := methods_of_model(study.root, study.settings, name):
+        model["methods"] = [
+            {"scorer": scorer, "layers": list(one.layers), "flags": list(one.flags), "validation": one.validation}
+            for scorer, one in methods.items()
+            if scorer in scorers
+        ]
     if (training := training_of(about)) is not None:
         model |= {"training": training, "flags": flags_of(training)}
     if about.kind == "submission":
@@ -220,6 +227,17 @@ def _model(
             "open": about.options.get("open", []), "claims": compared,
         }  # fmt: skip
     return model
+
+
+def _searched(study: LabelledStudy, models: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
+    """Return what to say of methods that are judged on the very images that they were searched with."""
+    judged = {condition.name for condition in conditions}
+    return [
+        f"{model}: {scorer} was searched with {about.validation}, so that its numbers there are too good; judge it on other sets"
+        for model in models
+        for scorer, about in methods_of_model(study.root, study.settings, model).items()
+        if about.flags and about.validation in judged
+    ]
 
 
 def _unanswered(study: LabelledStudy, models: Sequence[ModelNumbers], conditions: Sequence[Condition]) -> list[str]:
