@@ -7,18 +7,40 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import faultscape as fs
 from faultscape.errors import ModelError, OptionError, StudyError
+from faultscape.stages.graph import nodes
+from faultscape.stages.snapshot import Snapshot
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
-from made_training import FEW, Trained, doubt_of
+from made_training import FEW, Trained, doubt_of, image_of
 from refusals import refused, refused_text, told
 
 QUICK = {
     "flow": fs.MethodOptions(steps=20, blocks=2, width=8, batch=64),
     "odin": fs.MethodOptions(epsilon=0.01, odin_temperature=2.0),
 }
+LAYOUT = """
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from faultscape.corpus.layouts.layout import Frame, Layout
+
+def find(root, split):
+    return [Frame(path.stem, str(path), str(Path(root, "labels", path.name)), split) for path in sorted(Path(root, "images").iterdir())]
+
+def labels(frame):
+    return np.asarray(Image.open(frame.truth))
+
+def cars(frame):
+    return np.where(labels(frame) == 9, 255, labels(frame) == 2).astype(np.uint8)
+
+ODD = Layout("odd", "Odd", ("all",), "", "anomaly", find, "images, labels", "me", read_semantic=labels, read_anomaly=cars)
+"""
 METHODS = ["odin", "standardised-max-logit", "mahalanobis", "knn", "knn-class", "flow"]
 
 
@@ -30,7 +52,7 @@ def predicted(trained: Trained) -> Trained:
 
 
 def fitted(trained: Trained, method: str, **more):
-    return fs.fit(trained.study, method, model="plain", method_options=QUICK.get(method, fs.MethodOptions()), **more)
+    return fs.fit(trained.study, method, model="plain", **{"method_options": QUICK.get(method, fs.MethodOptions()), **more})
 
 
 def kept(trained: Trained, name: str) -> np.ndarray:
@@ -163,6 +185,16 @@ def test_layer_and_options_are_searched_on_a_set_with_anomalies_and_the_method_i
         method_options=fs.MethodOptions(steps=20, blocks=2, width=8, epsilon=0.0, join="logistic"),
     )
     assert joined.methods[0].flags == ("tuned-with-ood",)
+    fs.predict(study, {"plain": predicted.source}, scorer=["msp", "knn"], measure=True, engine="local")
+    card = fs.reliability(study, worst=0, resamples=0).document
+    (about,) = card["models"]
+    assert about["methods"] == [{"scorer": "knn", "layers": [best[0].candidate], "flags": ["tuned-with-ood"], "validation": name}]
+    assert f"plain: knn was searched with {name}, so that its numbers there are too good; judge it on other sets" in card["notes"]
+    table = Path(study, "reliability", "table-s4.md").read_text()
+    assert "| model | scorer | flags |" in table
+    assert "| plain | knn | tuned-with-ood |" in table
+    assert "| plain | msp |  |" in table
+    assert f"knn at {best[0].candidate}: tuned-with-ood" in Path(study, "reliability", "report.html").read_text()
     with refused(
         StudyError,
         "no image of val has labels of anomaly, which a search needs; .*Classes that a holdout withholds are what the study judges, and are not searched with",
@@ -193,3 +225,73 @@ def test_what_a_method_cannot_be_fitted_to_is_said(predicted: Trained) -> None:
     assert "METHOD 'kn' is not known" in refused_text("fit", study, "kn", "--model", "plain")
     with refused(ModelError, "the study has no model 'plan'; it has plain.* Did you mean 'plain'?"):
         fs.fit(study, "knn", model="plan")
+
+
+def test_options_that_change_nothing_are_refused(predicted: Trained) -> None:
+    few = fs.FitData(images=3)
+    for method in ("odin", "temperature"):
+        with refused(OptionError, f"--images changes nothing for {method}; leave it out"):
+            fs.fit(predicted.study, method, model="plain", data=few)
+    with refused(OptionError, "--preset changes nothing for temperature; leave it out"):
+        fs.fit(predicted.study, "temperature", model="plain", preset="s4")
+
+
+def test_methods_are_fitted_to_networks_and_not_to_ensembles(predicted: Trained) -> None:
+    study = predicted.study
+    fs.predict(study, {"twin": predicted.source}, engine="local")
+    fs.predict(study, {"both": "ensemble:plain,twin"}, engine="local")
+    with refused(ModelError, "both is an ensemble; methods are fitted to networks; fit them to its members"):
+        fs.fit(study, "knn", model="both")
+    with refused(OptionError, "--scorer knn is a method that is fitted to a network, which both is not; score networks with it"):
+        fs.predict(study, {"both": "ensemble:plain,twin"}, scorer=["knn"], engine="local")
+
+
+def test_a_search_never_sees_what_a_holdout_withholds(predicted: Trained) -> None:
+    """A data set whose labels call cars anomalous, where cars are what the study judges."""
+    study, folder = predicted.study, predicted.folder / "odd"
+    (folder / "images").mkdir(parents=True)
+    (folder / "labels").mkdir()
+    for number in (70, 71):
+        photo, labels = image_of(number)
+        Image.fromarray(photo).save(folder / "images" / f"{number}.png")
+        Image.fromarray(labels).save(folder / "labels" / f"{number}.png")
+    (predicted.folder / "own.py").write_text(LAYOUT)
+    known = fs.KnownData(layout=f"{predicted.folder / 'own.py'}:ODD", split="all")
+    fs.collect(study, str(folder), set_="odd", role="validation", known=known)
+    with refused(
+        StudyError,
+        "its anomalies are pixels of car, which a holdout of this study withholds: they are what it judges, and are not searched with",
+    ):
+        fitted(predicted, "odin", validation="odd", method_options=fs.MethodOptions())
+
+
+def test_the_preset_of_s4_keeps_all_and_trains_long() -> None:
+    from faultscape.stages.fit.options import FitOptions
+    from faultscape.uncertainty.methods.catalogue import method_named
+
+    options = FitOptions("study", "flow", "net", preset="s4")
+    assert options.keep_embeddings == 0
+    assert options.told(method_named("flow")) == {"steps": 200_000, "rate": 1e-4}
+    assert options.told(method_named("knn")) == {}
+    mine = FitOptions(
+        "study", "flow", "net", preset="s4", data=fs.FitData(keep_embeddings=9), method_options=fs.MethodOptions(steps=5)
+    )
+    assert (mine.keep_embeddings, mine.told(method_named("flow"))["steps"]) == (9, 5)
+    with refused(OptionError, "--preset 's5' is not known; use s4"):
+        FitOptions("study", "flow", "net", preset="s5")
+
+
+def test_status_says_what_a_method_follows_from_and_the_line_that_fits_it_again(predicted: Trained) -> None:
+    study = predicted.study
+    fitted(predicted, "knn", data=fs.FitData(images=5, keep_embeddings=200), seed=3)
+    assert "  fit      done     plain: knn at net.head:in" in str(fs.status(study))
+    folder = predicted.folder / "more"
+    folder.mkdir()
+    Image.fromarray(image_of(80)[0]).save(folder / "080.png")
+    fs.collect(study, str(folder), set_="train", role="train")
+    assert "  fit      stale    plain: knn at net.head:in; images of its sets changed" in str(fs.status(study))
+    fs.predict(study, {"plain": predicted.source}, engine="local")
+    (row,) = [node for node in nodes(Snapshot(Path(study), study)) if node.artefact == "methods"]
+    assert row.line == f"faultscape fit {study} knn --model plain --images 5 --keep-embeddings 200 --seed 3"
+    told(*row.line.split()[1:])
+    assert "  fit      done     plain: knn at net.head:in" in str(fs.status(study))

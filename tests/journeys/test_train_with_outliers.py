@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -93,3 +94,25 @@ def test_a_prior_network_starts_from_all_but_the_last_layer_of_another(trained: 
     for name, value in before.items():
         same = np.allclose(value, after[name], atol=1e-6)
         assert same == ("head" not in name), name
+
+
+def test_dropout_in_the_middle_is_where_the_backbone_says(trained: Trained) -> None:
+    small = fs.Schedules(steps=1, batch=2, crop="32x32", validate_every=0)
+    fs.train(trained.study, "net", backbone="segformer-b0", dropout_at=["middle"], schedules=small)
+    about = json.loads(Path(trained.study, "models", "net", "network.json").read_text())["network"]
+    assert about["dropout_at"] == ["segformer.stages.2.blocks.0", "segformer.stages.2.blocks.1"]
+    with refused(OptionError, r"--dropout-at middle: known of backbones with a name .* alone; name the layers of net.py:net"):
+        fs.train(trained.study, "own", backbone=trained.own, dropout_at=["middle"], schedules=small)
+
+
+def test_a_convolutional_network_is_trained_on_crops_of_any_size_as_s4_does(trained: Trained) -> None:
+    """S4 B.3: crops of 513 x 513."""
+    from faultscape.uncertainty.training.presets import preset_named
+
+    plan = preset_named("s4-bayesian").plan
+    assert (plan.steps, plan.batch, plan.rate, plan.schedule, plan.crop) == (90_000, 16, 7e-3, "polynomial", (513, 513))
+    odd = fs.Schedules(steps=1, batch=2, crop="33x33", validate_every=0)
+    made = fs.train(trained.study, "net", backbone="deeplabv3plus-18", preset="s4-bayesian", schedules=odd)
+    assert made.new
+    with refused(OptionError, "--crop 33x33: both sides must be multiples of 32 for segformer-b0"):
+        fs.train(trained.study, "other", backbone="segformer-b0", schedules=odd)

@@ -28,8 +28,8 @@ def methods_of_model(root: Path, settings: Settings, model: str) -> dict[str, Me
     return {name: read_about(path) for name, path in paths.items() if path.is_file() and digest(path) == asked[name]}
 
 
-def with_digests(root: Path, model: str, words: Sequence[str]) -> list[str]:
-    """Return words of scorers, those of methods with the digest of what was fitted to a model. OptionError where one was not fitted."""
+def with_digests(root: Path, model: str, words: Sequence[str], *, of_network: bool = True) -> list[str]:
+    """Return words of scorers, those of methods with the digest of what was fitted to a model. OptionError where one was not fitted, or the model is no network."""
     out = []
     for word in words:
         parts = split_fitted(word)
@@ -37,6 +37,10 @@ def with_digests(root: Path, model: str, words: Sequence[str]) -> list[str]:
         if not is_fitted(name):
             out.append(word)
             continue
+        if not of_network:
+            raise OptionError(
+                f"--scorer {name} is a method that is fitted to a network, which {model} is not; score networks with it"
+            )
         path = methods_folder(root, model) / f"{name}{ENDING}"
         if not path.is_file():
             known = sorted(file.stem for file in path.parent.glob(f"*{ENDING}"))

@@ -5,6 +5,7 @@ Conventions: ``counts`` are the numbers of images that the papers or the sets' o
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from faultscape import plug
@@ -236,7 +237,7 @@ LAYOUTS: tuple[Layout, ...] = (
 
 
 def entry(name: str) -> Layout:
-    """Return the layout of a name, or the one that ``file.py:NAME`` of a person's own holds; OptionError with the nearest name otherwise.
+    """Return the layout of a name, or the one that ``file.py:NAME`` of a person's own holds, which is called after its file, so that it is found again; OptionError with the nearest name otherwise.
 
     >>> entry("cityscapes").counts["val"]
     500
@@ -245,4 +246,5 @@ def entry(name: str) -> Layout:
     ...
     faultscape.errors.OptionError: layout 'cityscape' is not known; known are acdc, ade20k, bdd100k, bravo, bravo-smiyc, ... Did you mean 'cityscapes'?
     """
-    return plug.find("layout", name, {layout.name: layout for layout in LAYOUTS}, of=Layout)
+    found = plug.find("layout", name, {layout.name: layout for layout in LAYOUTS}, of=Layout)
+    return replace(found, name=plug.absolute(name)) if plug.is_own(name) else found

@@ -18,11 +18,14 @@ from faultscape.metrics.scores.histogram import Histogram16, detection_from_hist
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.keep import Keep, doubt_folder
 from faultscape.progress import progress
+from faultscape.stages import evidence
 from faultscape.stages.fit.open_model import OpenedModel
 from faultscape.stages.fit.result import Tried
 from faultscape.stages.image_truths import Judge, find_judged, with_labels
+from faultscape.stressors.holdout import hold_out
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image, read_corpus
+from faultscape.study.tables.stress_sets import read_stress
 from faultscape.uncertainty.methods.method import Fitted
 
 _DIGEST = "0" * 12
@@ -38,13 +41,14 @@ class AnomalousImages:
             raise OptionError(
                 f"--validation {name!r}: the study has no such set; it has {', '.join(known)}.{closest(name, known)}"
             )
-        judged = with_labels(root, find_judged(root, images, ""))
+        judged = with_labels(root, find_judged(root, images, evidence.find_truth(root) or ""))
         self.images = [image for image in images.values() if image.set == name and judged[image.id].anomaly is not None]
         if not self.images:
             raise StudyError(
                 f"no image of {name} has labels of anomaly, which a search needs; blend objects into validation images (`faultscape stress blend`), or collect a data set that has them. Classes that a holdout withholds are what the study judges, and are not searched with"
             )
         self._settings, self._judge = settings, Judge(root, settings, judged, {})
+        self._withheld = {place: name for words in read_stress(root).holdouts.values() for place, name in _named(settings, words)}
 
     def judge(self, model: OpenedModel, methods: Mapping[str, Fitted]) -> list[Tried]:
         """Return how well each of some methods, by what it is called, finds the anomalies, the best first."""
@@ -79,10 +83,9 @@ class AnomalousImages:
             if not scores:
                 continue
             stacked = np.stack([score.ravel() for score in scores.values()], axis=1)
-            (view,) = self._judge.views(image.id, tuple(reversed(next(iter(scores.values())).shape)))
-            assert view.anomaly is not None
+            truth = self._anomaly(image, next(iter(scores.values())).shape)
             for value in (0, 1):
-                at = np.flatnonzero(view.anomaly.ravel() == value)
+                at = np.flatnonzero(truth.ravel() == value)
                 at = at[np.linspace(0, len(at) - 1, min(most, len(at))).astype(int)] if len(at) else at
                 rows.append(stacked[at])
                 anomalous.append(np.full(len(at), bool(value)))
@@ -101,9 +104,26 @@ class AnomalousImages:
         return {name: output.kept[doubt_folder(word)][0] for name, word in words.items()}
 
     def _counted(self, scorer: Scorer, score: np.ndarray, offset: float, image: Image) -> Histogram16:
-        (view,) = self._judge.views(image.id, (score.shape[1], score.shape[0]))
+        return histogram16(rounded(scorer, score, 0, offset), self._anomaly(image, score.shape), where=image.id)
+
+    def _anomaly(self, image: Image, shape: tuple[int, ...]) -> np.ndarray:
+        """Return the labels of anomaly (H, W) of an image; StudyError where they are pixels of a class that a holdout withholds."""
+        (view,) = self._judge.views(image.id, (shape[1], shape[0]))
         assert view.anomaly is not None
-        return histogram16(rounded(scorer, score, 0, offset), view.anomaly, where=image.id)
+        if view.semantic is not None and not image.parent:
+            shown = np.unique(view.semantic[view.anomaly == 1]).tolist()
+            if lost := [self._withheld[place] for place in shown if place in self._withheld]:
+                raise StudyError(
+                    f"{image.id}: its anomalies are pixels of {', '.join(lost)}, which a holdout of this study withholds: they are what it judges, and are not searched with"
+                )
+        return view.anomaly
+
+
+def _named(settings: Settings, words: Sequence[str]) -> list[tuple[int, str]]:
+    """Return the places and names of the classes that a holdout withholds."""
+    names = settings.class_list.names
+    withheld = hold_out(settings.class_list, list(words)).is_withheld[:-1]
+    return [(place, name) for place, name in enumerate(names) if withheld[place]]
 
 
 def _asked(model: OpenedModel, words: Mapping[str, str], methods: Mapping[str, Fitted]) -> Inference:

@@ -39,7 +39,8 @@ def open_model(root: Path, settings: Settings, name: str, device: str, layers: t
     source = held.source if held else _trained(root, settings, name)
     kind = catalogue.source_of(name, source) if held is None else catalogue.kind_named(held.kind)
     if kind.load is None:
-        raise ModelError(f"{name} is {article(kind.called)}; methods are fitted to networks")
+        instead = "; fit them to its members" if kind.name == "ensemble" else ""
+        raise ModelError(f"{name} is {article(kind.called)}; methods are fitted to networks{instead}")
     options = cast("ModelOptions", {key: value for key, value in (held.options if held else {}).items() if key not in _LEFT_OUT})
     if kind.runtime == "onnx" and layers:
         options["keep"] = [f"embedding={layer}" for layer in layers]

@@ -10,7 +10,7 @@ from faultscape.errors import OptionError, closest
 from faultscape.stages.given_options import refuse_empty
 from faultscape.study.folder import check_name
 from faultscape.uncertainty.catalogue import Value
-from faultscape.uncertainty.methods.catalogue import METHODS, Method
+from faultscape.uncertainty.methods.catalogue import METHODS, Method, method_named
 
 TEMPERATURE = "temperature"
 PRESETS: Mapping[str, Mapping[str, Value]] = {"s4": {"steps": 200_000, "rate": 1e-4}}  # S4 B.6; all embeddings are kept
@@ -123,21 +123,20 @@ class FitOptions:
         if self.preset is not None and self.preset not in PRESETS:
             raise OptionError(f"--preset {self.preset!r} is not known; use {', '.join(PRESETS)}")
         fits_temperature = self.method == TEMPERATURE
-        idle = (
-            [name for name, value in {"per_class": self.per_class, "pixels": self.pixels != 2000}.items() if value]
-            if not fits_temperature
-            else []
-        )
+        of_data = {field.name: getattr(self.data, field.name) != field.default for field in fields(FitData)}
         if fits_temperature:
             said = {
                 "layer": self.layer,
                 "select_layer": self.select_layer,
-                "sweep": self.sweep,
                 "preset": self.preset,
-                **{name: getattr(self.data, name) != getattr(FitData(), name) for name in ("set_", "images", "keep_embeddings")},
+                "sweep": self.sweep,
+                **of_data,
                 **dict.fromkeys(self.method_options.given, True),
             }
-            idle = [name.rstrip("_") for name, value in said.items() if value]
+        else:
+            learns = method_named(self.method).learns
+            said = {"per_class": self.per_class, "pixels": self.pixels != 2000, **({} if learns else of_data)}
+        idle = [name.rstrip("_") for name, value in said.items() if value]
         if self.as_ is not None:
             if fits_temperature or not self.as_.startswith(f"{self.method}-"):
                 raise OptionError(

@@ -176,7 +176,7 @@ def _request(root: Path, settings: Settings, name: str, place: str, source: Sour
     said = {**(before.options if before else {}), **options.of_models, **labels}
     said = {key: value for key, value in said.items() if key in ("labels", *source.options)}
     if "scorer" in said:
-        said["scorer"] = with_digests(root, name, cast("list[str]", said["scorer"]))
+        said["scorer"] = with_digests(root, name, cast("list[str]", said["scorer"]), of_network=source.load is not None)
     held = before.labels if before else {}
     if held and "labels" in said and not options.labels:
         label_names.checked(name, held, settings)
