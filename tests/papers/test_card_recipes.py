@@ -38,11 +38,12 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids = np.zeros(256, np.uint8)
     for id_, name, _ in street.CLASSES:
         ids[id_] = LABEL_IDS.get(name, 0)
-    for k in range(4):
-        scene, place = street.corpus_scene(k), f"frankfurt_000000_00000{k}"
+    for k in range(7):
+        split, city = ("val", "frankfurt") if k < 4 else ("train", "aachen")
+        scene, place = street.corpus_scene(k), f"{city}_000000_00000{k}"
         for folder, pixels in (("leftImg8bit", cv2.cvtColor(scene.image, cv2.COLOR_RGB2BGR)), ("gtFine", ids[scene.truth])):
             end = "leftImg8bit" if folder == "leftImg8bit" else "gtFine_labelIds"
-            path = root / "cityscapes" / folder / "val" / "frankfurt" / f"{place}_{end}.png"
+            path = root / "cityscapes" / folder / split / city / f"{place}_{end}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
             assert cv2.imwrite(str(path), pixels)
     for name, seed in (("one", 1), ("two", 2)):
@@ -102,6 +103,25 @@ def test_table_1_of_s4_has_every_score_and_edition(root: Path, tmp_path: Path) -
     assert chance is not None
     assert drawn is not None
     assert drawn["value"] == pytest.approx(chance["value"], rel=0.1)  # AP of chance is the share of anomalies
+
+
+def test_every_method_of_s4_is_trained_or_fitted_searched_and_judged(root: Path, tmp_path: Path) -> None:
+    study, few = str(tmp_path / "study"), fs.Schedules(steps=1, batch=2, crop="64x64", size="64x64", validate_every=0)
+    fishyscapes.base(study, str(root / "cityscapes"), train=True)
+    fs.stress.blend(study, preset="fs-static", set_="main", frames=2)
+    models = fishyscapes.train(study, "segformer-b0", few)
+    assert [*models] == ["base", "bayesian", *fishyscapes.LOSSES]
+    quick = fs.MethodOptions(steps=2, blocks=1, width=4, epsilon=0.0)
+    fitted = fishyscapes.fit(study, "base", "fs-static-v2-validation", quick, fs.FitData(keep_embeddings=600))
+    card = fishyscapes.table_1(study, models, None, fitted).document
+    rows = {(cell["model"], cell["scorer"]) for cell in card["cells"] if cell["metric"] == "average_precision"}
+    assert {("base", scorer) for scorer in [*fishyscapes.SCORERS, *fishyscapes.METHODS]} <= rows
+    assert {(loss, scorer) for loss, scorer in fishyscapes.LOSSES.items()} <= rows
+    assert {("bayesian", scorer) for scorer in fishyscapes.MEMBERS} <= rows
+    errors = {(cell["model"], cell["scorer"]) for cell in card["cells"] if cell["metric"] == "error_ap"}  # Table 3
+    assert rows - errors == {("random", "random"), ("void-class", "void")}
+    flags = {row["name"]: row["flags"] for row in card["models"]}
+    assert flags["dirichlet"] == ["retrained", "trained-with-ood"]
 
 
 @pytest.mark.parametrize(

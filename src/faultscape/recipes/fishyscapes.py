@@ -1,24 +1,32 @@
-"""S4, "The Fishyscapes benchmark", top to bottom: FS Static and FS Web from a data set and cut-outs, every score without training, and Table 1 with its guards.
+"""S4, "The Fishyscapes benchmark", top to bottom: FS Static and FS Web from a data set and cut-outs, every method of Table 1, and the table with its guards.
 
 Conventions: DATA is Cityscapes as its site hands it out, OBJECTS a folder of cut-outs (PASCAL VOC for FS Static, images with transparent backgrounds for FS Web), models are {name: source} of networks. An edition of
-FS Web is the objects that the folder holds on that day; run `web` again with another name and earlier editions stay. Methods that fit something (densities, kNN, Dirichlet) come with the next versions.
-Run as ``python -m faultscape.recipes.fishyscapes STUDY DATA OBJECTS EDITION NAME=SOURCE ...``.
-Source: Blum et al. 2021 (S4), 3.1, 3.3, Table 1, Fig. 4.
+FS Web is the objects that the folder holds on that day; run `web` again with another name and earlier editions stay. The paper's searches (Tables 4 to 9) are on the validation set of FS Lost and Found
+(`recipes/fs_lost_and_found.py`); any set with labels of anomaly serves. Its base is a DeepLabv3+ on Xception-71; ours is on ResNet-101.
+Run as ``python -m faultscape.recipes.fishyscapes STUDY DATA OBJECTS EDITION [NAME=SOURCE ...]``; without models it trains its own, which takes days on one GPU.
+Source: Blum et al. 2021 (S4), 3.1, 3.3, 5.1, 5.2, Tables 1 and 3 to 9, Fig. 4, appendix B.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 import faultscape as fs
 from faultscape.verbs.reliability import Reliability
 
+BASE, BACKBONE = "base", "deeplabv3plus"
 SCORERS = ["random", "msp", "entropy", "max-logit", "energy"]  # Table 1: random, softmax; and two that came later
+METHODS = ["odin", "standardised-max-logit", "mahalanobis", "knn", "knn-class", "flow"]  # fitted to a trained network
+LOSSES = {"void-class": "void", "entropy": "entropy", "outlier-head": "outlier", "dirichlet": "differential-entropy"}
+MEMBERS = ["predictive-entropy", "expected-entropy", "mutual-information"]  # eq. 1 and 2
 
 
-def base(study: str, data: str) -> None:
-    """Collect the validation set that objects are blended into."""
+def base(study: str, data: str, *, train: bool = False) -> None:
+    """Collect the validation set that objects are blended into, and where methods are to learn the training set."""
     fs.collect(study, data, classes="cityscapes", role="test", known=fs.KnownData(layout="cityscapes", split="val"))
+    if train:
+        fs.collect(study, data, set_="train", role="train", known=fs.KnownData(layout="cityscapes", split="train"))
 
 
 def static(study: str, voc: str) -> None:
@@ -31,24 +39,61 @@ def web(study: str, objects: str, edition: str) -> None:
     fs.stress.blend(study, preset="fishyscapes-v2", objects=objects, edition=edition, blending=fs.Blending(fog=0.2))
 
 
-def table_1(study: str, models: dict[str, str], ensemble: list[str] | None = None) -> Reliability:
-    """Score every model and the ensemble of some, and write the card: table-s4 has AP and FPR95 a set, the guards what cheats gain."""
-    fs.predict(study, models, scorer=SCORERS, measure=True)
+def train(study: str, backbone: str = BACKBONE, schedules: fs.Schedules | None = None) -> dict[str, str]:
+    """Train the base network and those of 5.1 that need training of their own; return {name: source}. The Bayesian one has dropout in its middle (B.3), the others start from the base; of a prior network all but the last layer (B.4)."""
+    told = schedules or fs.Schedules()
+    made = {BASE: fs.train(study, BASE, backbone=backbone, preset="s4-bayesian", schedules=told).folder}
+    bayesian = fs.train(study, "bayesian", backbone=backbone, preset="s4-bayesian", dropout_at=["middle"], schedules=told)
+    made["bayesian"] = bayesian.folder
+    for loss in LOSSES:
+        made[loss] = fs.train(study, loss, init=BASE, preset="s4-bayesian", loss=loss, schedules=told).folder
+    return made
+
+
+def fit(
+    study: str, model: str, validation: str | None = None, how: fs.MethodOptions | None = None, data: fs.FitData | None = None
+) -> list[str]:
+    """Fit every method to a network as the paper did, where a set with labels of anomaly is given with the searches for layer, k and epsilon (Tables 4 to 9); return their scorers."""
+    for method in METHODS:
+        mine = how if how is not None and method == "flow" else fs.MethodOptions()
+        images = data if data is not None and method != "odin" else fs.FitData()  # which learns of none
+        select = validation is not None and method in ("mahalanobis", "knn", "knn-class", "flow")
+        fs.fit(
+            study, method, model=model, validation=validation, select_layer=select, preset="s4", data=images, method_options=mine
+        )
+    return METHODS
+
+
+def scorers_of(model: str, fitted: Sequence[str] = ()) -> list[str]:
+    """Return the scores of a network of `train`, of another those of every network and of the methods that were fitted to it."""
+    if model in LOSSES:
+        return [LOSSES[model]]
+    return MEMBERS if model == "bayesian" else [*SCORERS, *fitted]
+
+
+def table_1(study: str, models: dict[str, str], ensemble: list[str] | None = None, fitted: Sequence[str] = ()) -> Reliability:
+    """Score every model and the ensemble of some, and write the card: table-s4 has AP, FPR95 and flags a set, errors Table 3, the guards what cheats gain."""
+    for name, source in models.items():
+        fs.predict(study, {name: source}, scorer=scorers_of(name, fitted), measure=True)
     if ensemble:
         members = {"ensemble": f"ensemble:{','.join(ensemble)}"}
-        fs.predict(study, members, scorer=["msp", "predictive-entropy", "mutual-information"], measure=True)  # eq. 1 and 2
+        fs.predict(study, members, scorer=["msp", "predictive-entropy", "mutual-information"], measure=True)
     return fs.reliability(study)
 
 
 def main(words: list[str]) -> None:
     """Run what the words of a command line ask for."""
-    if len(words) < 5 or not all("=" in word for word in words[4:]):
-        sys.exit("usage: python -m faultscape.recipes.fishyscapes STUDY DATA OBJECTS EDITION NAME=SOURCE ...")
+    if len(words) < 4 or not all("=" in word for word in words[4:]):
+        sys.exit("usage: python -m faultscape.recipes.fishyscapes STUDY DATA OBJECTS EDITION [NAME=SOURCE ...]")
     study, data, objects, edition, *named = words
     models = dict(word.split("=", 1) for word in named)
-    base(study, data)
+    base(study, data, train=not models)
     web(study, objects, edition)
-    print(table_1(study, models, list(models) if len(models) > 1 else None))
+    ensemble, fitted = list(models) if len(models) > 1 else None, list[str]()
+    if not models:
+        models = train(study)
+        fitted = fit(study, BASE)
+    print(table_1(study, models, ensemble, fitted))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import ModelError, OptionError, StudyError
+from faultscape.errors import MetricError, ModelError, OptionError, StudyError
 from faultscape.nouns import JsonObject
 from faultscape.prediction import devices
 from faultscape.progress import progress
@@ -191,8 +191,10 @@ def _search_layers(
     for layer in candidates:
         try:
             methods[layer] = _fit(work, [layer], base)[0]
-        except ModelError as error:
-            print(f"note: {layer}: {error}; left out")
+        except (ModelError, MetricError) as error:
+            print(f"note: {layer} is left out: {error}")
+    if not methods:
+        raise OptionError(f"method {work.method.name} can be fitted to none of these layers; name another with --layer")
     searched["layer"] = anomalous.judge(work.model, methods)
     return searched["layer"][0].candidate
 
