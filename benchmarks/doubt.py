@@ -30,21 +30,22 @@ from faultscape.stressors.objects.drawn import drawn_cutouts
 from faultscape.uncertainty.methods.catalogue import METHODS
 
 PLAIN = ("random", "msp", "entropy", "max-logit", "energy")
+STEPS, FEW_STEPS = 1000, 300  # of a flow, and of each while layers are compared
 FITTED = {
     "odin": {},
     "standardised-max-logit": {},
     "mahalanobis": {},
     "knn": {},
     "knn-class": {},
-    "flow": {},
-    "flow-minimum": {"method_options": fs.MethodOptions(steps=1000, join="minimum")},
+    "flow": {"method_options": fs.MethodOptions(steps=STEPS)},
+    "flow-minimum": {"method_options": fs.MethodOptions(steps=STEPS, join="minimum")},
 }
 SEARCHED = {
     "odin-searched": {},
     "knn-searched": {"select_layer": True},
     "knn-class-searched": {"select_layer": True},
-    "flow-searched": {"select_layer": True, "method_options": fs.MethodOptions(steps=1000)},
-    "flow-logistic": {"method_options": fs.MethodOptions(steps=1000, join="logistic", epsilon=0.0)},
+    "flow-searched": {"select_layer": True, "method_options": fs.MethodOptions(steps=FEW_STEPS)},  # and then trained on
+    "flow-logistic": {"method_options": fs.MethodOptions(steps=STEPS, join="logistic", epsilon=0.0)},
 }
 STAGES = [f"segformer.stages.{k}" for k in range(4)]  # joined by flow-minimum and flow-logistic
 KEPT = 20_000  # embeddings of a layer
@@ -165,6 +166,10 @@ def fit_one(study: str, name: str, called: str, seed: int, **options) -> dict[st
     named = {} if called == method else {"as_": called}
     data = {} if method == "odin" else {"data": fs.FitData(keep_embeddings=KEPT)}
     found = fs.fit(study, method, model=name, seed=seed, **layers, **searched, **named, **data, **options)
+    if called == "flow-searched":
+        (best,) = found.methods
+        how = fs.MethodOptions(steps=STEPS, epsilon=best.options["epsilon"])
+        fs.fit(study, method, model=name, seed=seed, layer=list(best.layers), **named, **data, method_options=how)
     return {what: [vars(one) for one in tried] for what, tried in found.searches.items()}
 
 

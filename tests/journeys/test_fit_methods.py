@@ -157,6 +157,8 @@ def test_what_does_not_belong_to_the_model_is_refused(predicted: Trained) -> Non
 
 def test_layers_are_tapped_by_name_and_near_names_are_said(predicted: Trained) -> None:
     assert fitted(predicted, "knn", layer=["mix"]).methods[0].layers == ("mix",)
+    assert fitted(predicted, "knn").methods[0].layers == ("net.head:in",)
+    assert fitted(predicted, "flow").methods[0].layers == ("net.mix",)  # before an activation
     assert fitted(predicted, "flow", layer=["body.0", "mix:in"]).methods[0].layers == ("body.0", "mix:in")
     with refused(ModelError, r"has no layer 'mixx'\. Did you mean 'mix'\?"):
         fitted(predicted, "knn", layer=["mixx"])

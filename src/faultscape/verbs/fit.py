@@ -43,7 +43,7 @@ def fit(
     model
         A network of the study, predicted or trained.
     layer
-        The layer to tap, by its name in the network; LAYER:in is what it is given. Several for flow. Default: what the last layer is given.
+        The layer to tap, by its name in the network; LAYER:in is what it is given. Several for flow. Default: what the last layer is given; of flow the last layer before an activation.
     select_layer
         Choose the layer, of those named or of the network's outermost, by its average precision on --validation.
     preset

@@ -38,7 +38,7 @@ from faultscape.uncertainty.methods.catalogue import TUNED, Method, method_named
 from faultscape.uncertainty.methods.embeddings import Embeddings
 from faultscape.uncertainty.methods.flow_density import FlowDensity
 from faultscape.uncertainty.methods.flow_fit import FlowPlan, TrainedFlow, train_flow
-from faultscape.uncertainty.methods.layers import check_layers, grid_layers, penultimate
+from faultscape.uncertainty.methods.layers import before_activation, check_layers, grid_layers, penultimate
 from faultscape.uncertainty.methods.logistic import logistic_weights
 from faultscape.uncertainty.methods.method import Fitted, write
 
@@ -138,7 +138,7 @@ def _training_images(root: Path, settings: Settings, options: FitOptions) -> Lab
 
 
 def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], options: FitOptions) -> list[str]:
-    """Return the layers to draw embeddings of: those that are named, the outermost that give a grid where one is to be selected, else what the last layer is given."""
+    """Return the layers to draw embeddings of: those that are named, the outermost that give a grid where one is to be selected, else what the last layer is given, or the last before an activation."""
     if method.taps == "none":
         return []
     network, name = model.inference.network, model.inference.name
@@ -150,11 +150,14 @@ def _candidates(method: Method, model: OpenedModel, layers: Sequence[str], optio
         return list(layers)
     if listed is None:
         raise OptionError(f"{name}: its layers cannot be listed; name the one to tap with --layer")
-    if not options.select_layer:
-        return [penultimate(listed)]
-    view = model.inference.prepare(np.zeros((_SHOWN, _SHOWN, 3), np.uint8), (_SHOWN, _SHOWN)).views[0]
+    view = model.inference.prepare(
+        np.random.default_rng(0).integers(0, 256, (_SHOWN, _SHOWN, 3), np.uint8), (_SHOWN, _SHOWN)
+    ).views[0]
     block = model.inference.pieces(view)[0][0]
-    return outer_layers(grid_layers(listed, lambda: network.run(block[None], ()), block.shape[1:]), _CANDIDATES)
+    shown, size = (lambda: network.run(block[None], ())), (block.shape[1], block.shape[2])
+    if options.select_layer:
+        return outer_layers(grid_layers(listed, shown, size), _CANDIDATES)
+    return [before_activation(listed, shown, size) if method.signed else penultimate(listed)]
 
 
 def _fit(

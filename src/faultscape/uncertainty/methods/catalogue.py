@@ -1,6 +1,6 @@
 """METHODS: the ways to make a trained network doubt that are fitted to it, each a complete entry; help, documents and tables are read off it.
 
-Conventions: reading this loads no torch: ``place`` names the class of a method. ``taps`` is how many layers it sees: none, one or several; ``learns`` whether training images have a part in it. ``options`` are what it can be told, with their defaults, ``search`` the values that --select tries, on a validation set with unknown
+Conventions: reading this loads no torch: ``place`` names the class of a method. ``taps`` is how many layers it sees: none, one or several; ``learns`` whether training images have a part in it, ``signed`` whether its layer is by default the last before an activation. ``options`` are what it can be told, with their defaults, ``search`` the values that --select tries, on a validation set with unknown
 objects; a method that was searched so has the flag ``tuned-with-ood``. A fitted method is a scorer of its model by its name.
 """
 
@@ -31,6 +31,7 @@ class Method:
     search: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
     source: str = ""
     learns: bool = True
+    signed: bool = False
 
     @property
     def build(self) -> Any:
@@ -88,7 +89,7 @@ METHODS: tuple[Method, ...] = (
         {"k": (20, 50, 100, 200, 500)}, "S4 5.1, eq. 4",
     ),
     Method(
-        "flow", "Learned embedding density", "(NLL of f - mean NLL of training) / D", "flow_density:FlowDensity", "several", _FLOW, {"epsilon": (0.0, 0.05, 0.1, 0.2, 0.25, 0.5)}, "S4 5.2, eq. 6 to 8",
+        "flow", "Learned embedding density", "(NLL of f - mean NLL of training) / D", "flow_density:FlowDensity", "several", _FLOW, {"epsilon": (0.0, 0.05, 0.1, 0.2, 0.25, 0.5)}, "S4 5.2, eq. 6 to 8", signed=True,
     ),
 )
 # fmt: on

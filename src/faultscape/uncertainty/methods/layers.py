@@ -15,6 +15,7 @@ from faultscape.uncertainty.methods.embeddings import as_grid
 from faultscape.uncertainty.replace import last_layer
 
 INPUT = ":in"
+_EITHER = 0.05  # of features of a layer before an activation are of each sign
 
 
 def penultimate(net: nn.Module) -> str:
@@ -24,6 +25,18 @@ def penultimate(net: nn.Module) -> str:
     '2:in'
     """
     return f"{last_layer(net)[0]}{INPUT}"
+
+
+def before_activation(net: nn.Module, run: Callable[[], object], size: tuple[int, int]) -> str:
+    """Return the last layer that gives a grid of features of either sign when ``run`` shows the network an image of ``size``, before what the last layer is given: behind an activation many features are the same number, and have no density (S4 B.6)."""
+    signed: set[str] = set()
+
+    def look(name: str, value: torch.Tensor) -> None:
+        if (value < 0).float().mean() > _EITHER and (value > 0).float().mean() > _EITHER:
+            signed.add(name)
+
+    found = [name for name in grid_layers(net, run, size, look) if name in signed]
+    return found[-1] if found else penultimate(net)
 
 
 def check_layers(net: nn.Module, layers: Sequence[str], name: str) -> None:
@@ -37,8 +50,13 @@ def check_layers(net: nn.Module, layers: Sequence[str], name: str) -> None:
             )
 
 
-def grid_layers(net: nn.Module, run: Callable[[], object], size: tuple[int, int]) -> list[str]:
-    """Return the layers that give a grid of features over an image of ``size`` (height, width) when ``run`` shows the network one, in the order in which they run; the last is what the last layer is given."""
+def grid_layers(
+    net: nn.Module,
+    run: Callable[[], object],
+    size: tuple[int, int],
+    look_at: Callable[[str, torch.Tensor], None] = lambda *_: None,
+) -> list[str]:
+    """Return the layers that give a grid of features over an image of ``size`` (height, width) when ``run`` shows the network one, in the order in which they run; the last is what the last layer is given. ``look_at`` sees each with what it gave."""
     seen: list[str] = []
     hooks = []
 
@@ -51,6 +69,7 @@ def grid_layers(net: nn.Module, run: Callable[[], object], size: tuple[int, int]
                 except ModelError:
                     return
                 seen.append(name)
+                look_at(name, value)
 
         return hook
 
