@@ -2,7 +2,7 @@
 
     python benchmarks/doubt.py run FOLDER [--seeds 0,1,2] [--backbone segformer-b0]    # resumable jobs; goes on where it was stopped
     python benchmarks/doubt.py table FOLDER                                            # the rows, of what is there
-    python benchmarks/doubt.py cost                                                    # what methods add to a forward pass of DeepLabv3+ on ResNet-101 at 1024 x 2048
+    python benchmarks/doubt.py cost --backbone deeplabv3plus [--device cuda]           # what methods add to a forward pass at 1024 x 2048; an hour and a half on one core
 
 Conventions: splits, held-out classes and training are those of benchmarks/heads.py: nothing unknown is ever learnt. A job is a network of a seed: the linear one, to which all methods are fitted, and four that start from it and are trained for a fifth of its steps with pixels of
 no class (void from the start). Methods have their defaults; layers and options are searched on validation images with objects blended in, of other drawn objects than the test images have, and reported as rows of their own. Judged are all 233 test images: with one drawn object each by
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,7 +28,7 @@ import faultscape as fs
 from faultscape.reporting.reliability.document import find_cell
 from faultscape.stressors.objects.cutout import Cutout, connected_cutouts, usable_cutouts
 from faultscape.stressors.objects.drawn import drawn_cutouts
-from faultscape.uncertainty.methods.catalogue import METHODS
+from faultscape.uncertainty.methods.catalogue import METHODS, method_named
 
 PLAIN = ("random", "msp", "entropy", "max-logit", "energy")
 STEPS, FEW_STEPS = 1000, 300  # of a flow, and of each while layers are compared
@@ -53,6 +54,7 @@ TRAINED = {"void-class": ("void",), "entropy": ("entropy",), "outlier-head": ("o
 MEMBERS = ("predictive-entropy", "expected-entropy", "mutual-information")
 BLENDS = ("fishyscapes-v2", "fishyscapes-v3")
 VALIDATION = "val-fishyscapes-v2"
+SHOWN = (1024, 2048)  # height and width of a frame of Cityscapes
 SIGN = 6  # of CamVid's labels
 
 
@@ -213,15 +215,104 @@ def value_of(found: Sequence[Mapping[str, Mapping[str, float]]], condition: str,
     return spread([one.get(condition, {}).get(key) for one in found])
 
 
+def cost(backbone: str, device: str, turns: int) -> None:
+    """Print what each method adds to the forward pass of a network at 1024 x 2048, the median of some turns: processor time of one thread, or time on a GPU."""
+    import torch
+
+    from faultscape.prediction.sources.torch_pass import watched
+    from faultscape.uncertainty import description as d
+    from faultscape.uncertainty.methods.embeddings import Embeddings
+    from faultscape.uncertainty.methods.flow_density import FlowDensity
+    from faultscape.uncertainty.methods.flow_fit import TrainedFlow
+
+    torch.set_num_threads(1)
+    net = d.build(d.Description(backbone, tuple(f"class {k}" for k in range(19)), multiple=32)).eval().to(device)
+    image = torch.rand(1, 3, *SHOWN, device=device)
+    layers = {
+        "deeplabv3plus": ("net.pooling.together.0.1", "net.decoder.1.1"),
+        "segformer-b0": ("net.segformer.stages.2", "net.decode_head.batch_norm"),
+    }[backbone]
+    with torch.inference_mode(), watched(net, backbone, layers) as seen:
+        logits = net(image).logits
+    rows: dict[str, tuple[object, list]] = {}
+    for layer in layers:
+        grid = grid_at(seen[layer], SHOWN)
+        width, called = grid.shape[1], f"{layer.removeprefix('net.')} ({grid.shape[1]} x {grid.shape[2]} x {grid.shape[3]})"
+        flow = TrainedFlow(fs.uncertainty.RealNVP(width).eval(), 0.0, 0.0, 0.0, 0)
+        options = {key: method_named("flow").options[key] for key in method_named("flow").options}
+        rows[f"`flow` at {called}"] = (FlowDensity.of([layer], options, [flow]), [grid])
+        keys = Embeddings(torch.randn(100_000, width), torch.rand(100_000, 19) < 0.1)
+        for name in ("knn", "knn-class"):
+            kind = method_named(name)
+            rows[f"`{name}` of 100,000 at {called}"] = (
+                kind.build.fit([layer], [keys], dict(kind.options), np.arange(19)),
+                [grid],
+            )
+        kind, only = method_named("mahalanobis"), torch.nn.functional.one_hot(torch.arange(100_000) % 19, 19).bool()
+        gaussians = kind.build.fit([layer], [Embeddings(keys.values, only)], dict(kind.options), np.arange(19))
+        rows[f"`mahalanobis` at {called}"] = (gaussians, [grid])
+
+    clock = time.process_time if device == "cpu" else time.perf_counter
+
+    def timed(run) -> float:
+        start = clock()
+        run()
+        if device != "cpu":
+            torch.cuda.synchronize()
+        return clock() - start
+
+    def forward() -> None:
+        with torch.inference_mode():
+            net(image)
+
+    def moved() -> None:
+        there = image.clone().requires_grad_()
+        torch.autograd.grad(-net(there).logits.log_softmax(1).amax(1).mean(), there)
+
+    runs = {"forward": forward, "`odin` with epsilon: the gradient": moved}
+    for name, (method, grids) in rows.items():
+        runs[name] = lambda method=method, grids=grids: inferred(method, grids, logits)
+    found: dict[str, list[float]] = {name: [] for name in runs}
+    for turn in range(turns + (device != "cpu")):  # on a GPU the first is a warm-up
+        for name, run in runs.items():
+            seconds = timed(run)
+            found[name] += [seconds] if turn or device == "cpu" else []
+    median = {name: float(np.median(seconds)) for name, seconds in found.items()}
+    once = median.pop("forward")
+    print(f"# forward pass of {backbone} at {SHOWN[0]} x {SHOWN[1]} on {device}: {once:.3f} s; load {os.getloadavg()[0]:.1f}")
+    print("| beside the forward pass | seconds | of the forward pass |\n|---|---|---|")
+    for name, seconds in median.items():
+        print(f"| {name} | {seconds:.3f} | {seconds / once:.2f} |", flush=True)
+
+
+def inferred(method, grids, logits) -> None:
+    """Make what a method makes of features."""
+    import torch
+
+    with torch.inference_mode():
+        method.values(grids, logits)
+
+
+def grid_at(values, size):
+    """Return what a layer gave as a grid."""
+    from faultscape.uncertainty.methods.embeddings import as_grid
+
+    return as_grid(values, size)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("run", "table"))
-    parser.add_argument("folder")
+    parser.add_argument("what", choices=("run", "table", "cost"))
+    parser.add_argument("folder", nargs="?", default="")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--backbone", default="segformer-b0")
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--threads", type=int)
     given = parser.parse_args()
-    if given.what == "run":
+    if given.what == "cost":
+        cost(given.backbone, given.device, given.turns)
+    elif given.what == "run":
         run(Path(given.folder), given.backbone, [int(word) for word in next(csv.reader([given.seeds]))], given.threads)
     else:
         table(Path(given.folder))

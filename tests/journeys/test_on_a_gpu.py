@@ -108,3 +108,23 @@ def test_a_batch_that_a_gpu_cannot_hold_goes_through_in_parts(tmp_path: Path) ->
     assert losses[1] == pytest.approx(losses[0], rel=1e-4)
     assert said
     assert all("out of memory with" in line for line in said)
+
+
+@pytest.mark.parametrize("method", ["odin", "standardised-max-logit", "mahalanobis", "knn", "knn-class", "flow"])
+def test_a_method_that_was_fitted_on_a_gpu_scores_the_same_on_a_processor(trained: Trained, method: str) -> None:
+    from faultscape.study.settings import read_settings
+
+    told = {
+        "flow": fs.MethodOptions(steps=20, blocks=2, width=8, batch=64, epsilon=0.01),
+        "odin": fs.MethodOptions(epsilon=0.01),
+    }
+    fs.predict(trained.study, {"net": trained.source}, engine="local")
+    fs.fit(trained.study, method, model="net", device="cuda", method_options=told.get(method, fs.MethodOptions()))
+    found = []
+    for device in ("cuda", "cpu"):
+        hardware = fs.Hardware(device=device, precision="float32")
+        fs.predict(trained.study, {"net": trained.source}, scorer=[method], hardware=hardware, engine="local")
+        (word,) = read_settings(Path(trained.study)).models["net"].options["scorer"]
+        found.append(doubt_of(trained.study, "net", f"{method}-{word.partition('@')[2][:6]}"))
+    close = np.isclose(*found, rtol=1e-2, atol=2e-3)
+    assert close.mean() > 0.99  # a neighbour, or the sign of a gradient, may be another at a tie
