@@ -44,7 +44,7 @@ def mahalanobis_distances(features: Tensor, means: Tensor, whiten: Tensor) -> Te
     [4.0]
     """
     at, centres = features @ whiten.T, means @ whiten.T
-    out = torch.full((len(at),), torch.inf)
+    out = at.new_full((len(at),), torch.inf)
     for centre in centres:  # a difference of squares would lose the digits of what is near
         out = torch.minimum(out, (at - centre).square().sum(1))
     return out
