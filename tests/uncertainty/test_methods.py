@@ -51,6 +51,18 @@ def test_a_flow_is_inverted_exactly(torch) -> None:
     torch.testing.assert_close(flow.inverse(flow(rows)[0]), rows)
 
 
+@pytest.mark.parametrize(("dimensions", "depth"), [(5, 1), (8, 2), (2, 1)])
+def test_a_flow_in_use_says_what_its_plain_twin_says(torch, dimensions: int, depth: int) -> None:
+    from faultscape.uncertainty.methods.fixed_flow import FixedFlow
+
+    flow = rough(torch, dimensions, 4, depth=depth)
+    features = (3 * torch.randn(1100, dimensions, dtype=flow.centre.dtype)).requires_grad_()
+    plain, fixed = flow.nll(features), FixedFlow.of(flow).nll(features)
+    torch.testing.assert_close(fixed, plain, rtol=1e-4, atol=1e-4)
+    one, other = (torch.autograd.grad(said.sum(), features)[0] for said in (plain, fixed))
+    torch.testing.assert_close(other, one, rtol=1e-3, atol=1e-4)
+
+
 def test_a_flow_starts_as_the_map_that_standardises(torch) -> None:
     from faultscape.uncertainty.methods.flow import RealNVP
 

@@ -13,12 +13,25 @@ import sys
 from collections.abc import Sequence
 
 import faultscape as fs
+from faultscape.choices import FitMethod, LossName
 from faultscape.verbs.reliability import Reliability
 
 BASE, BACKBONE = "base", "deeplabv3plus"
 SCORERS = ["random", "msp", "entropy", "max-logit", "energy"]  # Table 1: random, softmax; and two that came later
-METHODS = ["odin", "standardised-max-logit", "mahalanobis", "knn", "knn-class", "flow"]  # fitted to a trained network
-LOSSES = {"void-class": "void", "entropy": "entropy", "outlier-head": "outlier", "dirichlet": "differential-entropy"}
+METHODS: list[FitMethod] = [
+    "odin",
+    "standardised-max-logit",
+    "mahalanobis",
+    "knn",
+    "knn-class",
+    "flow",
+]  # fitted to a trained network
+LOSSES: dict[LossName, str] = {
+    "void-class": "void",
+    "entropy": "entropy",
+    "outlier-head": "outlier",
+    "dirichlet": "differential-entropy",
+}
 MEMBERS = ["predictive-entropy", "expected-entropy", "mutual-information"]  # eq. 1 and 2
 
 
@@ -42,17 +55,16 @@ def web(study: str, objects: str, edition: str) -> None:
 def train(study: str, backbone: str = BACKBONE, schedules: fs.Schedules | None = None) -> dict[str, str]:
     """Train the base network and those of 5.1 that need training of their own; return {name: source}. The Bayesian one has dropout in its middle (B.3), the others start from the base; of a prior network all but the last layer (B.4)."""
     told = schedules or fs.Schedules()
-    made = {BASE: fs.train(study, BASE, backbone=backbone, preset="s4-bayesian", schedules=told).folder}
-    bayesian = fs.train(study, "bayesian", backbone=backbone, preset="s4-bayesian", dropout_at=["middle"], schedules=told)
-    made["bayesian"] = bayesian.folder
+    fs.train(study, BASE, backbone=backbone, preset="s4-bayesian", schedules=told)
+    fs.train(study, "bayesian", backbone=backbone, preset="s4-bayesian", dropout_at=["middle"], schedules=told)
     for loss in LOSSES:
-        made[loss] = fs.train(study, loss, init=BASE, preset="s4-bayesian", loss=loss, schedules=told).folder
-    return made
+        fs.train(study, loss, init=BASE, preset="s4-bayesian", loss=loss, schedules=told)
+    return {name: f"{study}/models/{name}" for name in (BASE, "bayesian", *LOSSES)}
 
 
 def fit(
     study: str, model: str, validation: str | None = None, how: fs.MethodOptions | None = None, data: fs.FitData | None = None
-) -> list[str]:
+) -> list[FitMethod]:
     """Fit every method to a network as the paper did, where a set with labels of anomaly is given with the searches for layer, k and epsilon (Tables 4 to 9); return their scorers."""
     for method in METHODS:
         mine = how if how is not None and method == "flow" else fs.MethodOptions()
@@ -66,9 +78,8 @@ def fit(
 
 def scorers_of(model: str, fitted: Sequence[str] = ()) -> list[str]:
     """Return the scores of a network of `train`, of another those of every network and of the methods that were fitted to it."""
-    if model in LOSSES:
-        return [LOSSES[model]]
-    return MEMBERS if model == "bayesian" else [*SCORERS, *fitted]
+    own = {**{str(loss): [scorer] for loss, scorer in LOSSES.items()}, "bayesian": MEMBERS}
+    return own.get(model, [*SCORERS, *fitted])
 
 
 def table_1(study: str, models: dict[str, str], ensemble: list[str] | None = None, fitted: Sequence[str] = ()) -> Reliability:
@@ -89,7 +100,7 @@ def main(words: list[str]) -> None:
     models = dict(word.split("=", 1) for word in named)
     base(study, data, train=not models)
     web(study, objects, edition)
-    ensemble, fitted = list(models) if len(models) > 1 else None, list[str]()
+    ensemble, fitted = list(models) if len(models) > 1 else None, list[FitMethod]()
     if not models:
         models = train(study)
         fitted = fit(study, BASE)

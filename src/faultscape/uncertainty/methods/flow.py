@@ -33,6 +33,11 @@ class Coupling(nn.Module):
         nn.init.zeros_(last.bias)
         self.net = nn.Sequential(*layers, last)
 
+    @property
+    def linear_layers(self) -> list[nn.Linear]:
+        """The layers of its small network, in their order."""
+        return [layer for layer in self.net if isinstance(layer, nn.Linear)]
+
     def _scale_and_shift(self, kept: Tensor) -> tuple[Tensor, Tensor]:
         raw, shift = self.net(kept).chunk(2, dim=1)
         return LIMIT * torch.tanh(raw / LIMIT), shift
@@ -101,14 +106,15 @@ class RealNVP(nn.Module):
         self.register_buffer("spread", torch.ones(dimensions))
 
     @property
-    def _parts(self) -> list[tuple[Coupling, FlowNorm, Tensor]]:
+    def parts(self) -> list[tuple[Coupling, FlowNorm, Tensor]]:
+        """Its steps: a coupling, a norm and a permutation each."""
         return cast("list[tuple[Coupling, FlowNorm, Tensor]]", list(zip(self.couplings, self.norms, self.orders, strict=True)))
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
         """Return the latent vectors (n, D) and log |det| (n,) of features (n, D)."""
         values = (features - self.centre) / self.spread
         total = -self.spread.log().sum().expand(len(values))
-        for coupling, norm, order in self._parts:
+        for coupling, norm, order in self.parts:
             values, more = coupling(values)
             values, of_norm = norm(values)
             values, total = values[:, order], total + more + of_norm
@@ -117,7 +123,7 @@ class RealNVP(nn.Module):
     def inverse(self, latent: Tensor) -> Tensor:
         """Return the features (n, D) of latent vectors (n, D), in use."""
         values = latent
-        for coupling, norm, order in reversed(self._parts):
+        for coupling, norm, order in reversed(self.parts):
             values = coupling.inverse(norm.inverse(values[:, torch.argsort(order)]))
         return values * self.spread + self.centre
 

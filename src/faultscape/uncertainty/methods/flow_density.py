@@ -16,6 +16,7 @@ from torch import Tensor
 
 from faultscape.maps.winners import enlarged
 from faultscape.uncertainty.catalogue import Value
+from faultscape.uncertainty.methods.fixed_flow import FixedFlow
 from faultscape.uncertainty.methods.flow import RealNVP
 from faultscape.uncertainty.methods.flow_fit import TrainedFlow
 
@@ -26,6 +27,7 @@ class FlowDensity:
     def __init__(self, layers: Sequence[str], options: Mapping[str, Value], tensors: Mapping[str, Tensor]) -> None:
         self.layers, self.epsilon = tuple(layers), float(options["epsilon"])
         self.flows: list[RealNVP] = []
+        self._fixed: dict[tuple[int, str], FixedFlow] = {}
         for number in range(len(self.layers)):
             begin = f"flow{number}/"
             held = {name.removeprefix(begin): value for name, value in tensors.items() if name.startswith(begin)}
@@ -51,7 +53,10 @@ class FlowDensity:
         return tuple(self._normalised(number, grid) for number, grid in enumerate(features))
 
     def _normalised(self, number: int, grid: Tensor) -> Tensor:
-        flow = self.flows[number].to(grid.device)
+        key = number, str(grid.device)
+        if key not in self._fixed:
+            self._fixed[key] = FixedFlow.of(self.flows[number], grid.device)
+        flow = self._fixed[key]
         rows = grid.permute(0, 2, 3, 1).reshape(-1, grid.shape[1]).float()
         return ((flow.nll(rows) - self.means[number].to(grid.device)) / flow.dimensions).reshape(len(grid), 1, *grid.shape[2:])
 
