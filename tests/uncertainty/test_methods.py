@@ -51,6 +51,33 @@ def test_a_flow_is_inverted_exactly(torch) -> None:
     torch.testing.assert_close(flow.inverse(flow(rows)[0]), rows)
 
 
+def test_the_likelihood_of_a_flow_is_that_of_zukos_couplings_and_permutations(torch) -> None:
+    from torch.distributions import AffineTransform, Independent, Normal
+    from zuko.distributions import NormalizingFlow
+    from zuko.transforms import ComposedTransform, CouplingTransform, PermutationTransform
+
+    flow = rough(torch, 6, 4)
+
+    def half(coupling):
+        def meta(kept):
+            raw, shift = coupling.net(kept).chunk(2, dim=-1)
+            return AffineTransform(shift, (2.0 * torch.tanh(raw / 2.0)).exp(), event_dim=1)
+
+        return meta
+
+    parts = [AffineTransform(-flow.centre / flow.spread, 1 / flow.spread, event_dim=1)]
+    for coupling, norm, order in flow.parts:
+        gain = norm.log_scale.exp() / (norm.variance + norm.epsilon).sqrt()
+        parts += [
+            CouplingTransform(half(coupling), torch.arange(6) < 3),
+            AffineTransform(norm.shift - norm.mean * gain, gain, event_dim=1),
+            PermutationTransform(order),
+        ]
+    base = Independent(Normal(torch.zeros(6, dtype=torch.float64), torch.ones(6, dtype=torch.float64)), 1)
+    rows = torch.randn(50, 6, dtype=torch.float64)
+    torch.testing.assert_close(flow.nll(rows), -NormalizingFlow(ComposedTransform(*parts), base).log_prob(rows))
+
+
 @pytest.mark.parametrize(("dimensions", "depth"), [(5, 1), (8, 2), (2, 1)])
 def test_a_flow_in_use_says_what_its_plain_twin_says(torch, dimensions: int, depth: int) -> None:
     from faultscape.uncertainty.methods.fixed_flow import FixedFlow
