@@ -160,7 +160,7 @@ def method_rows() -> Rows:
     rows = [("method", "title", "score of a pixel", "layers", "options", "searched with `--validation`", "source")]
     taps = {"none": "logits", "one": "one", "several": "one or several"}
     for method in METHODS:
-        options = ", ".join(f"`{name}` {shown(value)}" for name, value in method.options.items() if name != "by_class")
+        options = ", ".join(f"`{name}` {shown(value)}" for name, value in method.options.items())
         search = "; ".join(f"`{name}` {', '.join(map(shown, values))}" for name, values in method.search.items())
         rows.append((f"`{method.name}`", method.title, method.formula, taps[method.taps], options, search, method.source))
     return rows

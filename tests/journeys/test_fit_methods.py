@@ -20,7 +20,7 @@ from refusals import refused, refused_text, told
 
 QUICK = {
     "flow": fs.MethodOptions(steps=20, blocks=2, width=8, batch=64),
-    "odin": fs.MethodOptions(epsilon=0.01, odin_temperature=2.0),
+    "odin": fs.MethodOptions(epsilon=0.01, temperature=2.0),
 }
 LAYOUT = """
 from pathlib import Path
@@ -133,7 +133,7 @@ def test_a_sweep_fits_a_method_for_each_value(predicted: Trained) -> None:
     assert [one.name for one in found.methods] == ["knn-k-1", "knn-k-7"]
     fs.predict(study, {"plain": predicted.source}, scorer=["knn-k-1", "knn-k-7"], engine="local")
     assert not np.array_equal(kept(predicted, "knn-k-1"), kept(predicted, "knn-k-7"))
-    with refused(OptionError, r"--sweep 'j=1,2' is not valid; use OPTION=A,B,C of method knn, which has k, printed, by-class"):
+    with refused(OptionError, r"--sweep 'j=1,2' is not valid; use OPTION=A,B,C of method knn, which has k, printed"):
         fitted(predicted, "knn", sweep="j=1,2")
 
 

@@ -96,6 +96,7 @@ SCORERS: tuple[Scorer, ...] = (
 # fmt: on
 
 
+_NAME = re.compile(r"[\w.+-]+")
 _FITTED = re.compile(r"([\w.+-]+)@([0-9a-f]{12})")
 SUBMITTED = Scorer("submitted", "Submitted score", "what a submission wrote", _not_computed, needs="submission", source="S4 4")
 
@@ -126,6 +127,8 @@ def is_fitted(name: str) -> bool:
 
 def _method_of(name: str) -> Scorer | None:
     """Return the entry of a method that a name begins with, the longest."""
+    if not _NAME.fullmatch(name):  # a scorer of one's own, or no name at all
+        return None
     fitted = [
         scorer for scorer in SCORERS if scorer.needs == "fitted" and (name == scorer.name or name.startswith(f"{scorer.name}-"))
     ]

@@ -19,6 +19,7 @@ from faultscape.errors import FaultscapeError, ModelError, OptionError
 from faultscape.maps import winners
 from faultscape.maps.resize import nearest
 from faultscape.metrics.pixel_facts import PixelFacts, facts_of, facts_of_members
+from faultscape.metrics.scorers import plain_name
 from faultscape.metrics.scores.trained_doubt import class_share, differential_entropy, outlier_share
 from faultscape.prediction import windows
 from faultscape.prediction.doubt_methods import beside_network
@@ -244,6 +245,10 @@ class Inference:
     def _scored(self, answer: Answer, target: Size) -> dict[str, np.ndarray]:
         """Return the scores {word: (H, W)} that no facts of probabilities give: of methods that were fitted, and what the network was trained to say."""
         out = {word: method.score(answer.values[word], target) for word, method in self.methods.items()}
+        if wrong := next((word for word, score in out.items() if not np.isfinite(score).all()), None):
+            raise ModelError(
+                f"its method {plain_name(wrong)} gave a score that is no number, of features that are none or far from all others"
+            )
         asked, layers = self.keep.scorers, answer.members if answer.scores is None else (answer.scores,)
         if OUTLIER in asked and OUTLIER in answer.values:
             out[OUTLIER] = outlier_share(answer.values[OUTLIER][0], target)

@@ -68,10 +68,18 @@ def fit(
     """Fit every method to a network as the paper did, where a set with labels of anomaly is given with the searches for layer, k and epsilon (Tables 4 to 9); return their scorers."""
     for method in METHODS:
         mine = how if how is not None and method == "flow" else fs.MethodOptions()
-        images = data if data is not None and method != "odin" else fs.FitData()  # which learns of none
+        learns = method != "odin"
+        images = data if data is not None and learns else fs.FitData()
         select = validation is not None and method in ("mahalanobis", "knn", "knn-class", "flow")
         fs.fit(
-            study, method, model=model, validation=validation, select_layer=select, preset="s4", data=images, method_options=mine
+            study,
+            method,
+            model=model,
+            validation=validation,
+            select_layer=select,
+            preset="s4" if learns else None,
+            data=images,
+            method_options=mine,
         )
     return METHODS
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from faultscape.errors import ModelError
+from faultscape.errors import MetricError, ModelError, OptionError
 from faultscape.metrics.scorers import split_fitted
 from faultscape.prediction.doubt_methods import input_gradient
-from faultscape.prediction.sources.network import Answer, Network
-from faultscape.uncertainty.method_files import ENDING, read_about
+from faultscape.prediction.sources.network import Answer, Network, padded_to
+from faultscape.uncertainty.method_files import ENDING, not_a_method, read_about
 from faultscape.uncertainty.method_files import digest as digest_of
 from faultscape.uncertainty.methods.catalogue import method_named
 
@@ -30,8 +30,6 @@ def load_methods(folder: str, words: Sequence[str], name: str) -> dict[str, Fitt
     asked = {word: parts for word, parts in asked.items() if parts is not None}
     if not asked:
         return {}
-    from faultscape.uncertainty.methods.method import read
-
     made: dict[str, Fitted] = {}
     for word, (called, digest) in asked.items():
         path = Path(folder, f"{called}{ENDING}")
@@ -39,9 +37,21 @@ def load_methods(folder: str, words: Sequence[str], name: str) -> dict[str, Fitt
             raise ModelError(
                 f"{name}: its method {called} was fitted again, or is gone; run `faultscape predict` again with --scorer {called}"
             )
-        about, tensors = read(path)
-        made[word] = method_named(about.method).build(about.layers, about.options, tensors)
+        made[word] = built(path)
     return made
+
+
+def built(path: Path) -> Fitted:
+    """Return the method that a file holds; ModelError where its options or its tensors are not those of such a method."""
+    from faultscape.uncertainty.methods.method import read
+
+    about, tensors = read(path)
+    try:
+        method = method_named(about.method)
+        method.check(about.options)
+        return method.build(about.layers, {**method.options, **about.options}, tensors)
+    except (OptionError, MetricError, KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
+        raise not_a_method(path, error) from None
 
 
 def check_fitted(folder: str, words: Sequence[str], network: str, name: str) -> None:
@@ -74,11 +84,13 @@ def with_values(
                     f"{network.name}: input preprocessing needs gradients of logits, which only torch networks have; fit the method with --epsilon 0"
                 )
             call, module = network.call, network.module  # type: ignore[attr-defined]
-            seen = network.run(input_gradient.moved(call, module, network.name, network.device, block, method), method.layers)
+            whole = padded_to(block, network.fixed_batch)  # type: ignore[attr-defined]
+            there = input_gradient.moved(call, module, network.name, network.device, whole, method)[: len(block)]
+            seen = network.run(there, method.layers)
         for number, arrays in enumerate(_values(network, method, block, seen)):
             made[number][word] = arrays
     return [
-        replace(answer, embeddings={layer: answer.embeddings[layer] for layer in kept}, values=values)
+        replace(answer, embeddings={layer: answer.embeddings[layer] for layer in kept}, values={**answer.values, **values})
         for answer, values in zip(answers, made, strict=True)
     ]
 
@@ -87,11 +99,12 @@ def _values(network: Network, method: Fitted, block: np.ndarray, answers: Sequen
     """Return what a method makes of each of some answers, one at a time, so that no more than one picture's features are worked on."""
     import torch
 
+    from faultscape.prediction.sources.torch_pass import running
     from faultscape.uncertainty.methods.embeddings import as_grid
 
     device = network.device if network.device.startswith("cuda") else "cpu"
     out = []
-    with torch.inference_mode():
+    with running(network.name, device, "float32"):
         for answer in answers:
             features = [
                 as_grid(

@@ -53,3 +53,13 @@ class Network(Protocol):
     def run(self, block: np.ndarray, embeddings: Sequence[str]) -> list[Answer]:
         """Return an answer for each of (N, 3, H, W) prepared pictures, with the named layers' outputs."""
         ...
+
+
+def padded_to(block: np.ndarray, count: int) -> np.ndarray:
+    """Return a block with its last picture repeated up to a count; as it is where it has as many.
+
+    >>> padded_to(np.zeros((2, 3, 4, 4)), 3).shape
+    (3, 3, 4, 4)
+    """
+    lacking = max(0, count - len(block))
+    return np.concatenate([block, np.repeat(block[-1:], lacking, axis=0)]) if lacking else block

@@ -26,7 +26,7 @@ from faultscape.prediction.classifiers import as_pixel
 from faultscape.prediction.devices import precision_of
 from faultscape.prediction.inputs import KEYS, inputs_of, size_of
 from faultscape.prediction.network_files import exported_files, scripted_files, weights
-from faultscape.prediction.sources.network import DOUBT, OUTLIER, Answer, Size
+from faultscape.prediction.sources.network import DOUBT, OUTLIER, Answer, Size, padded_to
 from faultscape.prediction.sources.torch_pass import running, watched
 from faultscape.study.settings import CLASSIFICATION, ModelOptions
 
@@ -58,8 +58,8 @@ class TorchNetwork:
         given = {key: value for key, value in options.items() if value not in (None, "", [])}
         said = {**said, **given}
         self.name, self.device, self.module = name, device, module
-        self._padded = fixed[0] or 0
-        self.batch = self._padded or int(said.get("batch", BATCH))
+        self.fixed_batch = fixed[0] or 0
+        self.batch = self.fixed_batch or int(said.get("batch", BATCH))
         self.fixed = (fixed[3], fixed[2]) if fixed[2] and fixed[3] else None
         self.inputs = inputs_of(said, name, size=self.fixed)
         self.window, self.stride = (_window(said, name, key) for key in ("window", "stride"))
@@ -82,8 +82,7 @@ class TorchNetwork:
         import torch
 
         count = len(block)
-        if count < self._padded:
-            block = np.concatenate([block, np.repeat(block[-1:], self._padded - count, axis=0)])
+        block = padded_to(block, self.fixed_batch)
         with (
             running(self.name, self.device, self._precision),
             watched(self.module, self.name, embeddings) as seen,

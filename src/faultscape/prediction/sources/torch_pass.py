@@ -51,9 +51,11 @@ def watched(module: Any, name: str, layers: Sequence[str]) -> Iterator[dict[str,
             some = ", ".join([key for key in known if key][-8:]) or "no layers with names"
             raise ModelError(f"{name}: has no layer {layer!r}.{closest(layer, [*known])} Its last layers are {some}")
         if word.endswith(INPUT):
-            hooks.append(known[layer].register_forward_pre_hook(lambda _m, given, word=word: seen.__setitem__(word, given[0])))
+            hooks.append(
+                known[layer].register_forward_pre_hook(lambda _m, given, word=word: seen.__setitem__(word, _copied(given[0])))
+            )
         else:
-            hooks.append(known[layer].register_forward_hook(lambda _m, _i, out, word=word: seen.__setitem__(word, out)))
+            hooks.append(known[layer].register_forward_hook(lambda _m, _i, out, word=word: seen.__setitem__(word, _copied(out))))
     try:
         yield seen
         if silent := [layer for layer in layers if layer not in seen]:
@@ -61,3 +63,12 @@ def watched(module: Any, name: str, layers: Sequence[str]) -> Iterator[dict[str,
     finally:
         for hook in hooks:
             hook.remove()
+
+
+def _copied(value: Any) -> Any:
+    """Return what a layer gave as it is now: an activation in place would overwrite it."""
+    if hasattr(value, "clone"):
+        return value.clone()
+    if type(value) in (tuple, list):
+        return type(value)(_copied(one) for one in value)
+    return value

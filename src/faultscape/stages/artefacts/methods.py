@@ -21,14 +21,15 @@ METHOD_NUMBER = 1  # raised when the same options come to fit in another way
 FOLDER = "methods"
 
 
-def inputs_of(snapshot: Snapshot, model: str, sets: Sequence[str], truth: str) -> dict[str, str]:
-    """Return what a method follows from, as far as a glance tells: its sets, all labels of a truth, what is withheld, and the network that it was fitted to."""
+def inputs_of(snapshot: Snapshot, model: str, sets: Sequence[str], truth: str, validation: str) -> dict[str, str]:
+    """Return what a method follows from, as far as a glance tells: its sets, that which it was searched with ('' for none), all labels of a truth, what is withheld, and the network that it was fitted to."""
     held = snapshot.settings.models.get(model)
     return {
         "images": key_of({name: snapshot.set_keys.get(name, "") for name in sets}),
         "labels": labels.key(snapshot, truth),
         "holdout": key_of({name: list(words) for name, words in snapshot.stress.holdouts.items()}),
         "classes": key_of(snapshot.settings.classes.counted),
+        **({"validation": snapshot.set_keys.get(validation, "")} if validation else {}),
         "network": networks.key(snapshot, model) or (held.source if held else ""),
         METHOD: str(METHOD_NUMBER),
     }
@@ -63,7 +64,7 @@ def _made_from_now(snapshot: Snapshot, name: str) -> dict[str, str]:
     about = _about(snapshot, name)
     if about is None:
         return {}
-    return inputs_of(snapshot, name.partition("/")[0], about.sets, str(about.provenance.get("truth", "")))
+    return inputs_of(snapshot, name.partition("/")[0], about.sets, str(about.provenance.get("truth", "")), about.validation)
 
 
 def again(snapshot: Snapshot, name: str) -> Again:
@@ -92,11 +93,11 @@ METHODS = Artefact(
     inputs=("corpus", "sets", "networks"),
     options=(
         "method", "model", "layer", "select_layer", "preset", "sweep", "as_", "validation", "truth", "seed", "set_", "images", "keep_embeddings",
-        "k", "printed", "shrink", "odin_temperature", "epsilon", "steps", "rate", "batch", "blocks", "width", "depth", "join",
+        "k", "printed", "shrink", "temperature", "epsilon", "steps", "rate", "batch", "blocks", "width", "depth", "join",
     ),
     reasons={
         "images": "images of its sets changed", "labels": "labels changed", "holdout": "the classes that are withheld changed", "classes": "classes changed",
-        "network": "its network changed", "file": "its file is damaged", METHOD: "an earlier version fitted it",
+        "network": "its network changed", "validation": "images of the set that it was searched with changed", "file": "its file is damaged", METHOD: "an earlier version fitted it",
     },
     instances=_instances,
     made_from=_made_from,

@@ -24,6 +24,7 @@ from faultscape.stages.fit.options import FitOptions
 from faultscape.stages.fit.result import FittedMethod, FittedMethods, Tried
 from faultscape.stages.fit.samples import LOGITS, draw_samples, meaning_of
 from faultscape.stages.given_options import given_options
+from faultscape.stages.image_truths import find_judged, with_labels
 from faultscape.stages.labelled_images import LabelledImages, find_labelled
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import existing
@@ -72,10 +73,9 @@ def fit_method(options: FitOptions) -> FittedMethods:
     told = options.told(method)
     method.check(told)
     layers = _layers_given(method, options)
+    options.check_search(method)
     rows = _training_images(root, settings, options) if method.learns else None
-    anomalous = AnomalousImages(root, settings, options.validation) if options.validation else None
-    if options.select_layer and anomalous is None:
-        raise OptionError("--select-layer needs --validation SET, whose images have labels of anomaly")
+    anomalous = AnomalousImages(root, settings, options.validation, options.truth) if options.validation else None
     model = open_model(root, settings, options.model, options.device or "", layers)
     meaning = meaning_of(model, settings, read_stress(root))
     candidates = _candidates(method, model, layers, options)
@@ -102,7 +102,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
         elif method.taps != "none":
             layers = tuple(candidates)
         if anomalous is not None:
-            _search_options(work, layers, base, told, anomalous, searched)
+            _search_options(work, layers, base, options.searches(method), anomalous, searched)
         return _made(work, layers, base, options, searched, images, anomalous)
 
 
@@ -112,7 +112,11 @@ def _provenance(root: Path, options: FitOptions, sets: tuple[str, ...]) -> JsonO
     truth = evidence.choose_truth(root, options.truth) if sets else ""
     given = given_options(options, but=("study", "method", "model", "device", "data", "method_options", "per_class", "pixels"))
     given = {**given, **given_options(options.data), **given_options(options.method_options)}
-    return {"inputs": dict(inputs_of(snapshot, options.model, sets, truth)), "arguments": given, "truth": truth}
+    return {
+        "inputs": dict(inputs_of(snapshot, options.model, sets, truth, options.validation or "")),
+        "arguments": given,
+        "truth": truth,
+    }
 
 
 def _layers_given(method: Method, options: FitOptions) -> tuple[str, ...]:
@@ -132,6 +136,13 @@ def _training_images(root: Path, settings: Settings, options: FitOptions) -> Lab
     if not len(rows):
         where = f"no image of {', '.join(options.set_)} has labels" if options.set_ else "no image of role train has labels"
         raise StudyError(f"nothing to fit to: {where}; collect some with --role train, or name a labelled set with --set")
+    judged = find_judged(root, {image.id: image for image, _ in rows.rows}, "")
+    if shown := sorted(
+        {image.set for image, _ in rows.rows if with_labels(root, {image.id: judged[image.id]})[image.id].anomaly is not None}
+    ):
+        raise OptionError(
+            f"{', '.join(shown)}: has labels of anomaly, and a method must not learn what unknown objects look like; name other sets with --set"
+        )
     if tested := sum(image.role == "test" for image, _ in rows.rows):
         print(f"note: {tested} of {len(rows)} training images have role test; judge the method on other images")
     return rows
@@ -206,15 +217,20 @@ def _search_options(
     work: _Work,
     layers: Sequence[str],
     base: dict[str, Value],
-    told: Mapping[str, Value],
+    keys: Sequence[str],
     anomalous: AnomalousImages,
     searched: dict[str, list[Tried]],
 ) -> None:
     """Set the options that a method is searched by, one after another, to the values that find most."""
-    for key, values in work.method.search.items():
-        if key in told or key not in base:
-            continue
-        fitting = [value for value in values if key != "k" or int(value) <= min(len(work.samples[layer]) for layer in layers)]
+    for key in keys:
+        fitting = [
+            value
+            for value in work.method.search[key]
+            if key != "k" or int(value) <= min(len(work.samples[layer]) for layer in layers)
+        ]
+        if not fitting:
+            few = min(len(work.samples[layer]) for layer in layers)
+            raise MetricError(f"{few} training embeddings are fewer than any {key} that is tried; keep more, or give --{key}")
         methods = {f"{key} {value:g}": _fit(work, layers, {**base, key: value})[0] for value in fitting}
         searched[key] = anomalous.judge(work.model, methods)
         base[key] = next(value for value in fitting if f"{key} {value:g}" == searched[key][0].candidate)
@@ -236,10 +252,7 @@ def _made(
         name = options.as_ or (options.method if value is None else f"{options.method}-{key.replace('_', '-')}-{_shown(value)}")
         weights = None
         if own.get("join") == "logistic":
-            if anomalous is None or len(layers) < 2:
-                raise OptionError(
-                    "--join logistic needs several layers (--layer A,B) and --validation SET, whose images have labels of anomaly"
-                )
+            assert anomalous is not None  # check_search
             alone = {layer: _fit(work, [layer], own)[0] for layer in layers}
             weights = logistic_weights(*anomalous.pixels(work.model, alone))
         found, numbers = _fit(work, layers, own, weights)

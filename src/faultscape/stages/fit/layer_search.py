@@ -34,14 +34,14 @@ _DIGEST = "0" * 12
 class AnomalousImages:
     """Images of a set with labels of anomaly, to search with."""
 
-    def __init__(self, root: Path, settings: Settings, name: str) -> None:
+    def __init__(self, root: Path, settings: Settings, name: str, truth: str | None = None) -> None:
         images = {image.id: image for image in read_corpus(root)}
         known = list(dict.fromkeys(image.set for image in images.values()))
         if name not in known:
             raise OptionError(
                 f"--validation {name!r}: the study has no such set; it has {', '.join(known)}.{closest(name, known)}"
             )
-        judged = with_labels(root, find_judged(root, images, evidence.find_truth(root) or ""))
+        judged = with_labels(root, find_judged(root, images, _truth(root, truth)))
         self.images = [image for image in images.values() if image.set == name and judged[image.id].anomaly is not None]
         if not self.images:
             raise StudyError(
@@ -117,6 +117,11 @@ class AnomalousImages:
                     f"{image.id}: its anomalies are pixels of {', '.join(lost)}, which a holdout of this study withholds: they are what it judges, and are not searched with"
                 )
         return view.anomaly
+
+
+def _truth(root: Path, asked: str | None) -> str:
+    """Return whose labels say what is withheld; '' where the study has none."""
+    return evidence.choose_truth(root, asked) if asked or evidence.truths(root) else ""
 
 
 def _named(settings: Settings, words: Sequence[str]) -> list[tuple[int, str]]:

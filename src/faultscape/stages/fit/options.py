@@ -10,7 +10,7 @@ from faultscape.errors import OptionError, closest
 from faultscape.stages.given_options import refuse_empty
 from faultscape.study.folder import check_name
 from faultscape.uncertainty.catalogue import Value
-from faultscape.uncertainty.methods.catalogue import METHODS, Method, method_named
+from faultscape.uncertainty.methods.catalogue import METHODS, Method, method_named, method_of
 
 TEMPERATURE = "temperature"
 PRESETS: Mapping[str, Mapping[str, Value]] = {"s4": {"steps": 200_000, "rate": 1e-4}}  # S4 B.6; all embeddings are kept
@@ -26,10 +26,10 @@ class MethodOptions:
     k
         knn, knn-class: the number of neighbours (default 10 and 200).
     printed
-        knn, knn-class: weight neighbours by exp(-cosine), as S4 prints equations 4 and 5.
+        knn, knn-class: use exp(-cosine) in place of exp(cosine), as S4 prints equations 4 and 5.
     shrink
         mahalanobis: the share of the mean variance added to the covariance's diagonal (default 1e-4).
-    odin_temperature
+    temperature
         odin: divides logits (default 1).
     epsilon
         odin, flow: how far the input is moved against the gradient (default 0).
@@ -40,7 +40,7 @@ class MethodOptions:
     batch
         flow: embeddings per step (default 512).
     blocks
-        flow: steps of the flow, each a coupling, a norm and a permutation (default 32).
+        flow: blocks, each a coupling, a norm and a permutation (default 32).
     width
         flow: hidden units of a coupling (default 256).
     depth
@@ -52,7 +52,7 @@ class MethodOptions:
     k: int | None = None
     printed: bool | None = None
     shrink: float | None = None
-    odin_temperature: float | None = None
+    temperature: float | None = None
     epsilon: float | None = None
     steps: int | None = None
     rate: float | None = None
@@ -66,7 +66,7 @@ class MethodOptions:
     def given(self) -> dict[str, Value]:
         """Those that were given, as methods have them."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name.removeprefix("odin_"): value for name, value in named.items() if value is not None}
+        return {name: value for name, value in named.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -135,12 +135,16 @@ class FitOptions:
             }
         else:
             learns = method_named(self.method).learns
-            said = {"per_class": self.per_class, "pixels": self.pixels != 2000, **({} if learns else of_data)}
+            said = {
+                "per_class": self.per_class,
+                "pixels": self.pixels != 2000,
+                **({} if learns else {"preset": self.preset, **of_data}),
+            }
         idle = [name.rstrip("_") for name, value in said.items() if value]
         if self.as_ is not None:
-            if fits_temperature or not self.as_.startswith(f"{self.method}-"):
+            if fits_temperature or self.as_ == self.method or method_of(self.as_) != self.method:
                 raise OptionError(
-                    f"--as {self.as_!r} is the name of a fitted method, which begins with the method's own: {self.method}-..."
+                    f"--as {self.as_!r}: the name of a fitted method begins with the method's own: {self.method}-NAME"
                 )
             check_name(self.as_, "method")
             if self.sweep:
@@ -162,6 +166,25 @@ class FitOptions:
     def keep_embeddings(self) -> int:
         """How many embeddings are kept of a layer."""
         return self.data.keep_embeddings if self.data.keep_embeddings is not None else 0 if self.preset else KEPT
+
+    def searches(self, method: Method) -> tuple[str, ...]:
+        """Return the options that are searched with --validation: those that are neither given nor swept."""
+        given = {*self.told(method), self.swept(method)[0]}
+        return tuple(key for key in method.search if key not in given)
+
+    def check_search(self, method: Method) -> None:
+        """OptionError for a --validation that nothing is chosen with, and for what needs one."""
+        joins = {self.told(method).get("join"), *(self.swept(method)[1] if self.swept(method)[0] == "join" else ())}
+        if "logistic" in joins and (self.validation is None or len(self.layer) < 2 or self.select_layer):
+            raise OptionError(
+                "--join logistic needs several layers (--layer A,B) and --validation SET, whose images have labels of anomaly"
+            )
+        if self.select_layer and self.validation is None:
+            raise OptionError("--select-layer needs --validation SET, whose images have labels of anomaly")
+        if self.validation is not None and not (self.select_layer or "logistic" in joins or self.searches(method)):
+            raise OptionError(
+                f"--validation {self.validation}: nothing of {method.name} would be chosen with it; leave it out, or give --select-layer"
+            )
 
     def told(self, method: Method) -> dict[str, Value]:
         """Return the options of a method that a line tells, by its preset or by themselves."""

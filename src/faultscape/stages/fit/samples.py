@@ -1,6 +1,6 @@
 """Samples of what layers of a network give for labelled training images.
 
-Conventions: images are drawn by their own bytes and the seed, and of each so many places of every layer; neither names nor order decide. Labels are places of the study's class list; pixels of classes that the model never names,
+Conventions: images are drawn by their own bytes and the seed, and of each so many places of every layer; neither names nor order decide. Labels are places of the study's class list; pixels of classes that the model cannot predict,
 or that a holdout of the study withholds, are IGNORED, so that no patch with one of them is drawn; void pixels are OUTSIDE. The layer ``LOGITS`` is the network's logits.
 """
 

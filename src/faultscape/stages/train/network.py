@@ -23,6 +23,7 @@ from faultscape.study.folder import check_name
 from faultscape.uncertainty import description as descriptions
 from faultscape.uncertainty.catalogue import Value, head_named
 from faultscape.uncertainty.description import Description, Network
+from faultscape.uncertainty.dirichlet import MOST_CLASSES
 from faultscape.uncertainty.networks import transformers_networks
 from faultscape.uncertainty.networks.catalogue import BACKBONES, IMAGENET, MIDDLE, PLAIN, Backbone, backbone_named
 from faultscape.uncertainty.networks.deeplab import DeepLab
@@ -63,6 +64,10 @@ def want(root: Path, options: TrainOptions, withheld: Withheld, images: int) -> 
     plain = preset is not None and preset.plain_input and not options.init
     blocks = _member_blocks(options, preset, description, start)
     void, outlier = options.loss == "void-class", options.loss == "outlier-head"
+    if options.loss == "dirichlet" and len(withheld.classes.names) > MOST_CLASSES:
+        raise OptionError(
+            f"--loss dirichlet is for {MOST_CLASSES} classes at most, since its targets are smoothed by .01 a class (S4 B.4); got {len(withheld.classes.names)}"
+        )
     if outlier and options.head not in _WITH_OUTLIERS:
         raise OptionError(
             f"--loss outlier-head is for the heads {' and '.join(_WITH_OUTLIERS)}, whose last channel is a logit by itself; got {options.head}"

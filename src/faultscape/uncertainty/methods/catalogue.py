@@ -1,6 +1,6 @@
 """METHODS: the ways to make a trained network doubt that are fitted to it, each a complete entry; help, documents and tables are read off it.
 
-Conventions: reading this loads no torch: ``place`` names the class of a method. ``taps`` is how many layers it sees: none, one or several; ``learns`` whether training images have a part in it, ``signed`` whether its layer is by default the last before an activation. ``options`` are what it can be told, with their defaults, ``search`` the values that --select tries, on a validation set with unknown
+Conventions: reading this loads no torch: ``place`` names the class of a method. ``taps`` is how many layers it sees: none, one or several; ``learns`` whether training images have a part in it, ``signed`` whether its layer is by default the last before an activation. ``options`` are what it can be told, with their defaults, ``search`` the values tried with --validation, a set with unknown
 objects; a method that was searched so has the flag ``tuned-with-ood``. A fitted method is a scorer of its model by its name.
 """
 
@@ -63,7 +63,7 @@ _FITTING: Mapping[str, tuple[Callable[[Value], bool], str]] = {
     **dict.fromkeys(("temperature", "rate", "shrink"), (_above, "above 0")),
     "epsilon": (lambda value: isinstance(value, int | float) and value >= 0, "0 or more"),
     "join": (lambda value: value in ("minimum", "logistic"), "minimum or logistic"),
-    **{key: (lambda value: isinstance(value, bool), "true or false") for key in ("printed", "by_class")},
+    **{key: (lambda value: isinstance(value, bool), "true or false") for key in ("printed",)},
 }
 _FLOW = {"steps": 3000, "rate": 1e-3, "batch": 512, "blocks": 32, "width": 256, "depth": 1, "epsilon": 0.0, "join": "minimum"}
 
@@ -81,11 +81,11 @@ METHODS: tuple[Method, ...] = (
         "mahalanobis", "Mahalanobis distance", "min over classes of sqrt((f - m)' S^-1 (f - m) / D)", "class_distance:ClassDistance", "one", {"shrink": 1e-4}, source="Lee et al. 2018",
     ),
     Method(
-        "knn", "kNN density", "-log mean exp(cos(f, f_i)) over the k nearest", "knn_density:KnnDensity", "one", {"k": 10, "printed": False, "by_class": False},
+        "knn", "kNN density", "-log mean exp(cos(f, f_i)) over the k nearest", "knn_density:KnnDensity", "one", {"k": 10, "printed": False},
         {"k": (1, 2, 5, 10, 20, 50, 100)}, "S4 5.1, eq. 5",
     ),
     Method(
-        "knn-class", "kNN class density", "1 - share of the class in sum exp(cos(f, f_i)) over the k nearest", "knn_density:KnnDensity", "one", {"k": 200, "printed": False, "by_class": True},
+        "knn-class", "kNN class density", "1 - share of the class in sum exp(cos(f, f_i)) over the k nearest", "knn_density:KnnClassDensity", "one", {"k": 200, "printed": False},
         {"k": (20, 50, 100, 200, 500)}, "S4 5.1, eq. 4",
     ),
     Method(
@@ -93,6 +93,16 @@ METHODS: tuple[Method, ...] = (
     ),
 )
 # fmt: on
+
+
+def method_of(name: str) -> str:
+    """Return the name of the method that the name of a fitted one begins with, the longest; '' for none.
+
+    >>> method_of("knn-k-5"), method_of("knn-class-wide"), method_of("msp")
+    ('knn', 'knn-class', '')
+    """
+    found = (method.name for method in METHODS if name == method.name or name.startswith(f"{method.name}-"))
+    return max(found, key=len, default="")
 
 
 def method_named(name: str) -> Method:

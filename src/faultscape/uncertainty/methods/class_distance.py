@@ -1,6 +1,6 @@
 """The method mahalanobis: the distance of a feature to the nearest class, of Gaussians of one covariance.
 
-Conventions: see `mahalanobis`. The score is the square root of the squared distance a feature, in standard deviations.
+Conventions: see `mahalanobis`. The score is the root mean square distance per feature, in standard deviations.
 Source: Lee et al. 2018.
 """
 

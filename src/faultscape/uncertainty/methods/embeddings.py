@@ -18,30 +18,32 @@ import torch
 from torch import Tensor
 
 from faultscape.errors import MetricError, ModelError
-from faultscape.uncertainty.training.labels import IGNORED
+from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
 
 _NO_PLACE = range(9)  # tokens that may stand before those of places
 
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """A sample of features (n, D) float32 and which of the K classes the patch of each has, (n, K) bool."""
+    """A sample of features (n, D) float32, which of the K classes the patch of each has, (n, K) bool, and whether all of its pixels are of known classes (n,) bool, None for all."""
 
     values: Tensor
     classes: Tensor
+    whole: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.values)
 
     @property
     def only_class(self) -> Tensor:
-        """The one class (n,) that a patch has, -1 where it has several.
+        """The one class (n,) that a whole patch has, -1 where it has several, or void pixels.
 
         >>> Embeddings(torch.zeros(2, 1), torch.tensor([[False, True], [True, True]])).only_class.tolist()
         [1, -1]
         """
         found = self.classes.int().argmax(1)
-        return torch.where(self.classes.sum(1) == 1, found, -1)
+        alone = self.classes.sum(1) == 1
+        return torch.where(alone if self.whole is None else alone & self.whole, found, -1)
 
 
 def as_grid(values: Tensor, size: tuple[int, int], name: str = "the layer") -> Tensor:
@@ -50,8 +52,10 @@ def as_grid(values: Tensor, size: tuple[int, int], name: str = "the layer") -> T
     >>> as_grid(torch.zeros(1, 7, 5), (32, 48)).shape  # 2 x 3 patches of 16 pixels and a class token
     torch.Size([1, 5, 2, 3])
     """
-    if values.ndim == 4 and min(values.shape[2:]) > 1:
-        return values
+    if values.ndim == 4:
+        for grid in (values, values.permute(0, 3, 1, 2)):  # the second of networks whose channels come last
+            if min(grid.shape[2:]) > 1 and _fits(grid.shape[2], grid.shape[3], size):
+                return grid
     if values.ndim == 3:
         for before in _NO_PLACE:
             if (sides := _sides(values.shape[1] - before, size)) is not None:
@@ -59,6 +63,12 @@ def as_grid(values: Tensor, size: tuple[int, int], name: str = "the layer") -> T
     raise ModelError(
         f"{name}: gave {tuple(values.shape)} for an image of {size[1]}x{size[0]}; expected features N x D x h x w, or tokens N x L x D of a grid of patches"
     )
+
+
+def _fits(tall: int, wide: int, size: tuple[int, int]) -> bool:
+    """Whether a grid has the shape of an image, but for rounding."""
+    height, width = size
+    return tall <= height and wide <= width and abs(tall / height - wide / width) <= 1 / height + 1 / width
 
 
 def _sides(places: int, size: tuple[int, int]) -> tuple[int, int] | None:
@@ -74,12 +84,12 @@ def _sides(places: int, size: tuple[int, int]) -> tuple[int, int] | None:
     return None
 
 
-def patch_classes(labels: np.ndarray, sides: tuple[int, int], classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return which of the classes (h * w, K) the patch of each place has, of labels (H, W), and which places (h * w,) may be drawn.
+def patch_classes(labels: np.ndarray, sides: tuple[int, int], classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return which of the classes (h * w, K) the patch of each place has, of labels (H, W), which places (h * w,) may be drawn, and which have void pixels.
 
-    >>> has, may = patch_classes(np.array([[0, 1, -100, 1], [0, 0, 1, 1]]), (1, 2), 2)
-    >>> has.tolist(), may.tolist()
-    ([[True, True], [False, True]], [True, False])
+    >>> has, may, void = patch_classes(np.array([[0, 1, -100, 1], [0, -1, 1, 1]]), (1, 2), 2)
+    >>> has.tolist(), may.tolist(), void.tolist()
+    ([[True, True], [False, True]], [True, False], [True, False])
     """
     rows, columns = (np.arange(n) * side // n for n, side in zip(labels.shape, sides, strict=True))
     place = rows[:, None] * sides[1] + columns
@@ -87,7 +97,8 @@ def patch_classes(labels: np.ndarray, sides: tuple[int, int], classes: int) -> t
     counts = np.bincount((place[kept] * classes + labels[kept]).ravel(), minlength=sides[0] * sides[1] * classes)
     has = counts.reshape(-1, classes) > 0
     withheld = np.bincount(place[labels == IGNORED].ravel(), minlength=len(has)) > 0
-    return has, has.any(1) & ~withheld
+    void = np.bincount(place[labels == OUTSIDE].ravel(), minlength=len(has)) > 0
+    return has, has.any(1) & ~withheld, void
 
 
 def grid_of(values: np.ndarray, size: tuple[int, int], name: str = "the layer") -> Tensor:
@@ -99,17 +110,21 @@ def draw(grid: Tensor | np.ndarray, labels: np.ndarray, classes: int, most: int,
     """Return up to ``most`` embeddings of one image's grid (D, h, w), drawn evenly by the image's ``key``, with the classes of their patches, of labels (H, W). ModelError where features are not finite."""
     grid = torch.as_tensor(grid)
     sides = (grid.shape[1], grid.shape[2])
-    has, may = patch_classes(labels, sides, classes)
+    has, may, void = patch_classes(labels, sides, classes)
     seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "little")
     drawn = torch.from_numpy(np.sort(np.random.default_rng(seed).permutation(np.flatnonzero(may))[:most]))
     values = grid.reshape(len(grid), -1)[:, drawn].T.float().contiguous()
     if not torch.isfinite(values).all():
         raise ModelError("the layer gave NaN or infinity; choose another, or run the network in float32")
-    return Embeddings(values, torch.from_numpy(has)[drawn])
+    return Embeddings(values, torch.from_numpy(has)[drawn], torch.from_numpy(~void)[drawn])
 
 
 def together(parts: Sequence[Embeddings]) -> Embeddings:
     """Return all embeddings of several images. MetricError where there are none."""
     if not any(len(part) for part in parts):
         raise MetricError("no training image has a patch with labelled pixels of known classes and none that are withheld")
-    return Embeddings(torch.cat([part.values for part in parts]), torch.cat([part.classes for part in parts]))
+    return Embeddings(
+        torch.cat([part.values for part in parts]),
+        torch.cat([part.classes for part in parts]),
+        torch.cat([torch.ones(len(part), dtype=torch.bool) if part.whole is None else part.whole for part in parts]),
+    )

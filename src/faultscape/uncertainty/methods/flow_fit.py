@@ -110,7 +110,8 @@ def train_flow(
     flow.load_state_dict(kept.state_dict())
     for place in (folder / "best", folder) if folder else ():
         checkpoints.remove(place)
-    made = TrainedFlow(flow.eval().cpu(), _mean_nll(flow, learning, "cpu"), best, _mean_nll(flow, testing, "cpu"), best_step)
+    made = TrainedFlow(flow.eval(), _mean_nll(flow, learning, device), best, _mean_nll(flow, testing, device), best_step)
+    flow.cpu()
     if not all(math.isfinite(number) for number in (made.learnt, made.chosen, made.tested)):
         raise ModelError("the flow gives no finite likelihood; choose a layer before an activation, or lower --rate")
     return made

@@ -20,12 +20,13 @@ from faultscape.uncertainty.methods.neighbours import class_score, density_score
 
 
 class KnnDensity:
-    """Training features of one layer, of length 1, and of knn-class the classes (m, K) of their patches and the class of each channel."""
+    """Training features of one layer, of length 1."""
 
-    epsilon = 0.0
+    epsilon, by_class = 0.0, False
 
     def __init__(self, layers: Sequence[str], options: Mapping[str, Value], tensors: Mapping[str, Tensor]) -> None:
         self.layers = tuple(layers)
+        self._there: dict[str, Tensor] = {}
         self.k, self.printed = int(options["k"]), bool(options["printed"])
         self.keys, self.classes, self.channels = (tensors.get(name) for name in ("keys", "classes", "channels"))
         if self.keys is None or self.k > len(self.keys):
@@ -39,7 +40,7 @@ class KnnDensity:
     ) -> KnnDensity:
         """Return the method with these training features; ``channels`` (C,) is the class of each channel of the network, -1 of none."""
         tensors = {"keys": unit(samples[0].values)}
-        if bool(options["by_class"]):
+        if cls.by_class:
             tensors |= {"classes": samples[0].classes, "channels": torch.from_numpy(channels)}
             if len(samples[0].classes[0]) < 2:
                 raise OptionError("knn-class needs at least two classes")
@@ -50,7 +51,7 @@ class KnnDensity:
         grid = features[0]
         queries = unit(grid.permute(0, 2, 3, 1).reshape(-1, grid.shape[1]).float())
         assert self.keys is not None
-        cosines, places = nearest(queries, self.keys.to(queries), self.k)
+        cosines, places = nearest(queries, self._keys_on(queries.device), self.k)
         if self.classes is None or self.channels is None:
             score = density_score(cosines, printed=self.printed)
         else:
@@ -59,6 +60,13 @@ class KnnDensity:
             own = self.classes.to(shares.device)[places, said.clamp_min(0)] & (said >= 0)
             score = class_score(cosines, own, printed=self.printed)
         return (score.reshape(len(grid), 1, *grid.shape[2:]),)
+
+    def _keys_on(self, device: torch.device) -> Tensor:
+        """Return the training features on a device, moved there once."""
+        assert self.keys is not None
+        if str(device) not in self._there:
+            self._there = {str(device): self.keys.to(device)}
+        return self._there[str(device)]
 
     def objective(self, features: Sequence[Tensor], logits: Tensor) -> Tensor:
         """Never asked: epsilon is 0."""
@@ -72,3 +80,9 @@ class KnnDensity:
         """Return the training features and their classes."""
         held = {"keys": self.keys, "classes": self.classes, "channels": self.channels}
         return {name: value for name, value in held.items() if value is not None}
+
+
+class KnnClassDensity(KnnDensity):
+    """The same, with the classes (m, K) of the patches of training features and the class of each channel."""
+
+    by_class = True

@@ -16,8 +16,9 @@ _ROUNDS, _PENALTY = 50, 1e-4
 def logistic_weights(scores: np.ndarray, anomalous: np.ndarray) -> np.ndarray:
     """Return the weights (L,) of scores (n, L) that say best which pixels are anomalous (n,). MetricError where all or none are.
 
-    >>> weights = logistic_weights(np.array([[0.0, 5.0], [1.0, 4.0], [3.0, 5.0], [4.0, 4.0], [1.5, 4.0], [1.4, 5.0]]), np.array([0, 0, 1, 1, 1, 0], bool))
-    >>> bool(weights[0] > 10 * abs(weights[1]))
+    >>> scores = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [2.0, 0.0], [2.0, 1.0], [3.0, 0.0], [3.0, 1.0]])
+    >>> weights = logistic_weights(scores, scores[:, 0] > 1.5)  # only the first tells them apart
+    >>> bool(weights[0] > 1000 * abs(weights[1]))
     True
     """
     if anomalous.all() or not anomalous.any():

@@ -1,7 +1,7 @@
 """The Mahalanobis distance to the nearest class: Gaussians of one covariance around the mean features of each class.
 
 Conventions: features are (n, D); a feature counts for the one class that its whole patch has. The covariance is that within classes, with a small share of its mean variance added to its diagonal
-(``SHRINK``), so that it can be inverted where features are linearly dependent. The score is the squared distance to the nearest class mean.
+(``SHRINK``), so that it can be inverted where features are linearly dependent. Distances are squared, and to the nearest class mean; the method's score is sqrt(distance / D).
 Source: Lee et al. 2018, eq. 1 and 2; a baseline of S4's successors (SegmentMeIfYouCan).
 """
 

@@ -16,6 +16,7 @@ from faultscape.maps.winners import enlarged
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.methods.embeddings import Embeddings
 
+_ENOUGH = 100  # pixels of a class, before it has numbers of its own
 _ROWS = 64  # of the image, whose logits are held at a time
 
 
@@ -37,11 +38,11 @@ class StandardisedMaxLogit:
         del channels
         top, place = samples[0].values.double().max(1)
         count = samples[0].values.shape[1]
-        mean, deviation = top.mean().repeat(count), top.std().repeat(count)
+        mean, deviation = top.mean().repeat(count), top.std(correction=0).repeat(count)
         for channel in range(count):
             own = top[place == channel]
-            if len(own) > 1 and own.std() > 0:
-                mean[channel], deviation[channel] = own.mean(), own.std()
+            if len(own) >= _ENOUGH and own.std(correction=0) > 0:
+                mean[channel], deviation[channel] = own.mean(), own.std(correction=0)
         return cls(layers, options, {"mean": mean.float(), "deviation": deviation.clamp_min(1e-6).float()})
 
     def values(self, features: Sequence[Tensor], logits: Tensor) -> tuple[Tensor, ...]:
