@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import faultscape as fs
-from faultscape.errors import ModelError, OptionError, StudyError
+from faultscape.errors import MetricError, ModelError, OptionError, StudyError
 from faultscape.stages.graph import nodes
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.settings import read_settings
@@ -297,3 +297,92 @@ def test_status_says_what_a_method_follows_from_and_the_line_that_fits_it_again(
     assert row.line == f"faultscape fit {study} knn --model plain --images 5 --keep-embeddings 200 --seed 3"
     told(*row.line.split()[1:])
     assert "  fit      done     plain: knn at net.head:in" in str(fs.status(study))
+
+
+def test_names_of_fitted_methods_are_those_of_their_method(predicted: Trained) -> None:
+    assert [one.name for one in fitted(predicted, "knn", as_="knn-mine").methods] == ["knn-mine"]
+    for name in ("knn-class", "knn-class-mine", "knn", "flow-mine"):
+        with refused(OptionError, f"--as '{name}': the name of a fitted method begins with the method's own: knn-NAME"):
+            fitted(predicted, "knn", as_=name)
+    with refused(OptionError, "give either --as or --sweep, which names its methods itself"):
+        fitted(predicted, "knn", as_="knn-mine", sweep="k=1,2")
+
+
+def test_what_cannot_be_is_said_before_the_network_is_opened(predicted: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    from faultscape.stages.fit import fit_method
+
+    def never(*_args, **_named) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(fit_method, "open_model", never)
+    for given, says in (
+        ({"sweep": "k=1,x"}, "--sweep k: 'x' is not a whole number"),
+        ({"select_layer": True}, "--select-layer needs --validation SET"),
+    ):
+        with refused(OptionError, says):
+            fitted(predicted, "knn", **given)
+    logistic = fs.MethodOptions(join="logistic")
+    for given in ({"layer": ["mix"], "validation": "val"}, {"layer": ["mix", "body.0"]}):
+        with refused(OptionError, "--join logistic needs several layers .* and --validation SET"):
+            fitted(predicted, "flow", method_options=logistic, **given)
+    with refused(
+        OptionError, "--validation val: nothing of mahalanobis would be chosen with it; leave it out, or give --select-layer"
+    ):
+        fitted(predicted, "mahalanobis", validation="val")
+    with refused(OptionError, "--validation val: nothing of knn would be chosen with it"):
+        fitted(predicted, "knn", validation="val", method_options=fs.MethodOptions(k=3))
+
+
+def test_what_is_searched_is_what_is_fitted_and_what_is_given_stays(predicted: Trained) -> None:
+    blended = fs.stress.blend(
+        predicted.study, preset="fs-static", set_="val", frames=3, blending=fs.Blending(smallest=8), engine="local"
+    ).sets[0]
+    found = fitted(predicted, "knn", validation=blended)
+    assert found.methods[0].options["k"] == int(found.searches["k"][0].candidate.split()[1])
+    assert [one.average_precision for one in found.searches["k"]] == sorted(
+        (one.average_precision for one in found.searches["k"]), reverse=True
+    )
+    assert f"k 10 {found.searches['k'][0].average_precision:6.3f}"[:4] in repr(found)
+    few = fs.FitData(keep_embeddings=60)
+    tried = {one.candidate for one in fitted(predicted, "knn", validation=blended, data=few).searches["k"]}
+    assert tried == {f"k {k}" for k in (1, 2, 5, 10, 20, 50)}
+    with refused(MetricError, "[0-9]+ training embeddings are fewer than any k that is tried; keep more, or give --k"):
+        fitted(predicted, "knn-class", validation=blended, data=fs.FitData(keep_embeddings=10))
+    swept = fitted(predicted, "odin", validation=blended, sweep="epsilon=0,0.01", method_options=fs.MethodOptions())
+    assert [*swept.searches] == ["temperature"]
+    with refused(OptionError, "has labels of anomaly, and a method must not learn what unknown objects look like"):
+        fitted(predicted, "knn", data=fs.FitData(set_=["train", blended]))
+
+
+def test_an_outlier_head_is_scored_beside_a_fitted_method(predicted: Trained) -> None:
+    study = predicted.study
+    fs.train(study, "net", backbone=predicted.own, init="plain", loss="outlier-head", schedules=FEW)
+    source = f"{study}/models/net/backbone.py:net"
+    fs.predict(study, {"net": source}, scorer=["outlier"], engine="local")
+    alone = doubt_of(study, "net", "outlier")
+    fs.fit(study, "knn", model="net")
+    fs.predict(study, {"net": source}, scorer=["outlier", "knn"], engine="local")
+    np.testing.assert_allclose(doubt_of(study, "net", "outlier"), alone, rtol=1e-5)
+
+
+def test_a_score_that_is_no_number_is_a_failure_of_its_image(predicted: Trained) -> None:
+    from faultscape.uncertainty.methods.method import read, write
+
+    study, path = predicted.study, Path(predicted.study, "methods", "plain", "mahalanobis.safetensors")
+    fitted(predicted, "mahalanobis")
+    about, tensors = read(path)
+    write(path, about, {**tensors, "means": tensors["means"] * float("nan")})
+    with refused(
+        ModelError, "its method mahalanobis gave a score that is no number, of features that are none or far from all others"
+    ):
+        fs.predict(study, {"plain": predicted.source}, scorer=["mahalanobis"], engine="local")
+
+
+def test_an_input_that_is_moved_changes_what_is_scored(predicted: Trained) -> None:
+    found = []
+    for epsilon in (0.0, 0.2):
+        fitted(predicted, "odin", method_options=fs.MethodOptions(epsilon=epsilon))
+        fs.predict(predicted.study, {"plain": predicted.source}, scorer=["msp", "odin"], engine="local")
+        found.append(kept(predicted, "odin"))
+    np.testing.assert_allclose(found[0], doubt_of(predicted.study, "plain", "msp"), rtol=1e-4, atol=1e-6)
+    assert found[1].mean() < found[0].mean()  # surer of what it says

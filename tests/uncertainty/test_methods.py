@@ -385,3 +385,173 @@ def test_options_of_a_method_are_checked() -> None:
     for method in METHODS:
         method.check(dict(method.options))
         assert method.build
+
+
+def trained(values, layer: str = "layer"):
+    """A flow density of one layer, trained for a moment."""
+    from faultscape.uncertainty.methods.catalogue import method_named
+    from faultscape.uncertainty.methods.flow_density import FlowDensity
+    from faultscape.uncertainty.methods.flow_fit import FlowPlan, train_flow
+
+    plan = FlowPlan(steps=30, blocks=2, width=8, batch=64)
+    flow = train_flow(values, plan)
+    options = {**method_named("flow").options, "blocks": 2, "width": 8}
+    return flow, FlowDensity.of([layer], options, [flow])
+
+
+def test_the_normalised_likelihood_of_what_was_learnt_has_mean_0(torch) -> None:
+    """S4 eq. 8."""
+    values = torch.randn(1200, 6) @ torch.randn(6, 6)
+    flow, method = trained(values)
+    order = torch.from_numpy(np.random.default_rng(0).permutation(1200))
+    learnt = values[order[240:]]  # of a tenth each the others chose and tested
+    assert float(flow.normalised_nll(learnt).mean()) == pytest.approx(0, abs=1e-4)
+    assert float(flow.normalised_nll(3 * learnt).mean()) > 0.5
+    (grid,) = method.values([learnt.T.reshape(1, 6, 24, 40)], learnt)
+    torch.testing.assert_close(grid.reshape(-1), flow.normalised_nll(learnt), rtol=1e-4, atol=1e-4)  # each cell its own
+    with torch.no_grad():
+        held = [float(flow.flow.nll(values[order[k : k + 120]]).mean()) for k in (0, 120)]
+    assert [flow.chosen, flow.tested] == pytest.approx(held, rel=1e-4)
+
+
+def test_a_flow_is_the_one_that_was_best_on_embeddings_it_did_not_learn(torch) -> None:
+    from faultscape.uncertainty.methods.flow_fit import FlowPlan, train_flow
+
+    values = torch.randn(150, 8)
+    found = train_flow(values, FlowPlan(steps=400, rate=1e-2, blocks=4, width=64, batch=130))
+    assert found.step < 400  # it learns so few by heart
+    assert found.chosen > found.learnt
+    with torch.no_grad():
+        held = values[torch.from_numpy(np.random.default_rng(0).permutation(150))[:15]]
+        assert float(found.flow.nll(held).mean()) == pytest.approx(found.chosen, rel=1e-4)
+
+
+def test_layers_are_joined_by_their_minimum_or_by_weights(torch) -> None:
+    from faultscape.uncertainty.methods.catalogue import method_named
+    from faultscape.uncertainty.methods.flow_density import FlowDensity
+
+    flow, _ = trained(torch.randn(200, 4))
+    options = {**method_named("flow").options, "blocks": 2, "width": 8}
+    rng = np.random.default_rng(0)
+    values = [rng.normal(size=(1, 3, 5)).astype(np.float32) for _ in range(2)]
+    least = FlowDensity.of(["a", "b"], options, [flow, flow])
+    np.testing.assert_array_equal(least.score(values, (5, 3)), np.minimum(values[0], values[1])[0])
+    joined = FlowDensity.of(["a", "b"], options, [flow, flow], np.array([2.0, -0.5]))
+    for method in (joined, FlowDensity(["a", "b"], options, joined.tensors())):  # as it was, and as a file brings it back
+        np.testing.assert_allclose(method.score(values, (5, 3)), 2 * values[0][0] - 0.5 * values[1][0], rtol=1e-5)
+
+
+def test_distances_and_densities_of_a_grid_are_those_of_its_cells(torch) -> None:
+    from faultscape.uncertainty.methods.catalogue import method_named
+    from faultscape.uncertainty.methods.class_distance import ClassDistance
+    from faultscape.uncertainty.methods.embeddings import Embeddings
+    from faultscape.uncertainty.methods.mahalanobis import class_gaussians, mahalanobis_distances
+    from faultscape.uncertainty.methods.neighbours import density_score, nearest, unit
+
+    values, own = torch.randn(90, 3), torch.arange(90) % 2
+    some = Embeddings(values, torch.nn.functional.one_hot(own).bool())
+    grid = torch.randn(1, 3, 2, 5)
+    cells = grid[0].reshape(3, 10).T
+    for printed in (False, True):
+        build = method_named("knn").build
+        (score,) = build.fit(["layer"], [some], {"k": 4, "printed": printed}, np.arange(2)).values([grid], grid)
+        expected = density_score(nearest(unit(cells), unit(values), 4)[0], printed=printed)
+        torch.testing.assert_close(score.reshape(-1), expected)
+    (score,) = ClassDistance.fit(["layer"], [some], {"shrink": 0.5}, np.arange(2)).values([grid], grid)
+    expected = mahalanobis_distances(cells, *class_gaussians(values, own, 0.5))
+    torch.testing.assert_close(score.reshape(-1), (expected / 3).sqrt())
+
+
+def test_a_patch_with_void_pixels_is_of_no_single_class(torch) -> None:
+    from faultscape.uncertainty.methods.embeddings import draw
+
+    labels = np.array([[0, 0, 1, 1], [0, 0, -1, 1]], np.int16)
+    drawn = draw(torch.randn(3, 1, 2), labels, 2, 2, "key")
+    assert drawn.classes.tolist() == [[True, False], [False, True]]
+    assert drawn.only_class.tolist() == [0, -1]
+
+
+def test_a_grid_whose_channels_come_last_is_turned_and_attention_is_none(torch) -> None:
+    from faultscape.uncertainty.methods.embeddings import as_grid
+
+    assert as_grid(torch.zeros(1, 8, 12, 96), (32, 48)).shape == (1, 96, 8, 12)
+    assert as_grid(torch.zeros(1, 96, 8, 12), (32, 48)).shape == (1, 96, 8, 12)
+    with refused(ModelError, r"the layer: gave \(1, 3, 24, 24\) for an image of 48x32; expected features"):
+        as_grid(torch.zeros(1, 3, 24, 24), (32, 48))
+
+
+def test_an_activation_in_place_does_not_change_what_a_layer_is_said_to_give(torch) -> None:
+    from faultscape.prediction.sources.torch_pass import watched
+    from faultscape.uncertainty.methods.layers import before_activation
+
+    body = torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.ReLU(inplace=True), torch.nn.Conv2d(8, 2, 1)
+    net, image = torch.nn.Sequential(*body).eval(), torch.randn(1, 3, 8, 12)
+    assert before_activation(net, lambda: net(image), (8, 12)) == "1"
+    with torch.no_grad(), watched(net, "net", ["1", "2:in"]) as seen:
+        net(image)
+    assert float(seen["1"].min()) < 0
+    assert torch.equal(seen["1"], seen["2:in"])
+
+
+def test_the_loss_of_a_prior_network_is_that_of_torchs_distributions(torch) -> None:
+    """S4 eq. 3 and B.4: .1 of each divergence beside the cross-entropy, from the target to the network."""
+    from torch.distributions import Dirichlet, kl_divergence
+
+    from faultscape.uncertainty.heads.channels import Doubt
+    from faultscape.uncertainty.training.losses import loss
+
+    logits, labels = torch.randn(1, 4, 2, 3), torch.tensor([[[0, 3, -1], [-1, -100, 2]]])
+    known, outside = labels >= 0, labels == -1
+    said = Dirichlet(logits.movedim(1, -1).exp())
+    target = torch.full((1, 2, 3, 4), 1.0).scatter(
+        -1, labels.clamp_min(0)[..., None], 97.0
+    )  # 100 (.01 a class, 1 - 3 x .01 its own)
+    first = kl_divergence(Dirichlet(target), said)[known].mean()
+    second = kl_divergence(Dirichlet(torch.ones(4)), said)[outside].mean()
+    entropy = torch.nn.functional.cross_entropy(logits, labels.clamp_min(0), reduction="none")[known].mean()
+    torch.testing.assert_close(loss(Doubt(logits), labels, name="dirichlet"), entropy + 0.1 * first + 0.1 * second)
+
+
+def test_the_loss_of_an_outlier_head_weighs_known_and_void_pixels_alike(torch) -> None:
+    from faultscape.uncertainty.heads.channels import Doubt
+    from faultscape.uncertainty.training.losses import loss
+
+    logits, outlier = torch.randn(1, 3, 2, 3), torch.randn(1, 2, 3)
+    labels = torch.tensor([[[0, 1, -1], [2, -100, 2]]])
+    known, outside = labels >= 0, labels == -1
+    entropy = torch.nn.functional.cross_entropy(logits, labels.clamp_min(0), reduction="none")[known].mean()
+    softplus = torch.nn.functional.softplus
+    apart = 0.5 * (softplus(outlier[known]).mean() + softplus(-outlier[outside]).mean())
+    torch.testing.assert_close(loss(Doubt(logits, outlier=outlier), labels, name="outlier-head"), entropy + apart)
+
+
+def test_a_file_whose_tensors_are_not_those_of_its_method_is_refused(torch, tmp_path: Path) -> None:
+    from faultscape.prediction.doubt_methods.beside_network import built
+    from faultscape.uncertainty.method_files import MethodAbout
+    from faultscape.uncertainty.methods.method import write
+
+    wrong = {
+        "knn": ({"k": 3}, {}),
+        "knn-class": ({"k": 0}, {"keys": torch.ones(9, 2)}),
+        "flow": ({"blocks": 2}, {"means": torch.zeros(1), "flow0/centre": torch.zeros(3)}),
+        "mahalanobis": ({}, {"means": torch.zeros(1, 2)}),
+        "odin": ({"temperature": -1.0}, {}),
+        "nothing": ({}, {}),
+    }
+    for name, (options, tensors) in wrong.items():
+        write(tmp_path / f"{name}.safetensors", MethodAbout(name, options, ("layer",), "abc"), tensors)
+        with refused(ModelError, "not the file of a fitted method: .*; fit it again"):
+            built(tmp_path / f"{name}.safetensors")
+
+
+def test_a_class_that_is_hardly_ever_predicted_has_the_statistics_of_all(torch) -> None:
+    from faultscape.uncertainty.methods.embeddings import Embeddings
+    from faultscape.uncertainty.methods.standardised_logit import StandardisedMaxLogit
+
+    rows = torch.randn(400, 3)
+    rows[:, 2] -= 20
+    rows[0, 2] = 9.0
+    method = StandardisedMaxLogit.fit([], [Embeddings(rows, torch.ones(400, 3, dtype=torch.bool))], {}, np.arange(3))
+    top = rows.max(1).values
+    assert float(method.mean[2]) == pytest.approx(float(top.mean()), rel=1e-4)
+    assert float(method.deviation[2]) == pytest.approx(float(top.std(correction=0)), rel=1e-4)
