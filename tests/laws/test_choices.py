@@ -44,7 +44,7 @@ def test_the_command_line_refuses_another_value_and_names_all(verb: str, capsys:
     for argument in build((verb, "--help"))[verb].assemble_argument_collection():
         if values := values_of(argument.hint):
             assert values in TYPES.values()
-            needed = ["net"] if verb == "train" else []
+            needed = {"train": ["net"], "fit": ["knn", "--model", "net"] * (argument.name != "--method")}.get(verb, [])
             assert main([verb, "study", *needed, argument.name, "nope"]) == 2
             err = capsys.readouterr().err
             assert err.startswith(f"faultscape: {argument.name[2:]} 'nope' is not known; use {', '.join(map(str, values))}"), err

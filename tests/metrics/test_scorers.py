@@ -13,7 +13,8 @@ from faultscape.metrics.pixel_facts import facts_of, facts_of_members
 from faultscape.metrics.scorers import SCORERS, Scorer, check_scorers, missing, offset_of, rounded, score_pixels, scorer_named
 from refusals import refused
 
-NAMES = [scorer.name for scorer in SCORERS]
+TRAINED = [scorer.name for scorer in SCORERS if scorer.needs in ("void", "outlier", "dirichlet", "fitted")]  # not of facts
+NAMES = [scorer.name for scorer in SCORERS if scorer.name not in TRAINED]
 OWN = """
 from faultscape.metrics.scorers import Scorer
 TWICE = Scorer("twice", "Twice", "2 (1 - max p)", lambda facts: facts.others * 2, most=lambda classes: 2.0)
@@ -70,6 +71,8 @@ def test_a_scorer_says_what_a_model_lacks() -> None:
         "variance",
     ]
     assert [name for name in NAMES if missing(scorer_named(name), several)] == ["max-logit", "energy", "variance"]
+    for name in TRAINED:
+        assert "train" in missing(scorer_named(name), one) or "faultscape fit" in missing(scorer_named(name), one)
 
 
 def test_chance_follows_from_the_image_alone() -> None:
@@ -104,3 +107,25 @@ def test_words_that_are_no_scorers_are_refused() -> None:
         check_scorers(["msp", "msp"])
     with refused(OptionError, "--scorer none is to score nothing; give it alone"):
         check_scorers(["none", "msp"])
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_scorer_of_a_trained_or_fitted_network_is_complete(name: str) -> None:
+    from faultscape.uncertainty.methods.catalogue import METHODS
+
+    scorer = scorer_named(name)
+    assert scorer.title
+    assert scorer.source
+    assert scorer.tells_errors == (name != "void")  # S4 appendix A
+    assert (scorer.needs == "fitted") == (name in {method.name for method in METHODS})
+    for method in METHODS:
+        if method.name == name:
+            assert (scorer.title, scorer.formula, scorer.source) == (method.title, method.formula, method.source)
+
+
+def test_a_file_of_ones_own_is_no_fitted_method_though_its_name_begins_like_one() -> None:
+    from faultscape.metrics.scorers import is_fitted
+
+    assert is_fitted("flow-mine")
+    assert not is_fitted("flow-mine.py:SCORE")
+    assert not is_fitted("knn-../../x")

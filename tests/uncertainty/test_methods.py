@@ -555,3 +555,14 @@ def test_a_class_that_is_hardly_ever_predicted_has_the_statistics_of_all(torch) 
     top = rows.max(1).values
     assert float(method.mean[2]) == pytest.approx(float(top.mean()), rel=1e-4)
     assert float(method.deviation[2]) == pytest.approx(float(top.std(correction=0)), rel=1e-4)
+
+
+def test_shapes_that_do_not_fit_are_said(torch) -> None:
+    from faultscape.uncertainty import RealNVP, class_score, density_score
+
+    with refused(MetricError, r"cosines are \(n, k\); got \(3,\)"):
+        density_score(torch.zeros(3))
+    with refused(MetricError, r"cosines and has are \(n, k\) both; got \(3, 2\) and \(3, 1\)"):
+        class_score(torch.zeros(3, 2), torch.zeros(3, 1, dtype=torch.bool))
+    with refused(MetricError, r"this flow is of features \(n, 4\); got \(2, 3\)"):
+        RealNVP(4, steps=1).eval().nll(torch.zeros(2, 3))

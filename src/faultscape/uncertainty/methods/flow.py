@@ -14,6 +14,8 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from faultscape.errors import MetricError
+
 STEPS, WIDTH, DEPTH = 32, 256, 1  # steps as in S4
 LIMIT = 2.0  # of the logarithm of a coupling's scale
 _ROWS = 512
@@ -86,7 +88,14 @@ class FlowNorm(nn.Module):
 
 
 class RealNVP(nn.Module):
-    """A flow of so many steps over vectors of ``dimensions``; its permutations follow from the seed."""
+    """A flow of so many steps over vectors of ``dimensions``; its permutations follow from the seed.
+
+    Called with features (n, D) it returns their latent vectors (n, D) and log |det| (n,); `nll` gives the negative log-likelihood (n,) of S4 eq. 7. Errors: MetricError for features of another width.
+
+    >>> flow = RealNVP(4, steps=2).eval()
+    >>> flow.nll(torch.zeros(3, 4)).shape
+    torch.Size([3])
+    """
 
     orders: Tensor
     centre: Tensor
@@ -128,12 +137,14 @@ class RealNVP(nn.Module):
         return values * self.spread + self.centre
 
     def nll(self, features: Tensor) -> Tensor:
-        """Return the negative log-likelihood (n,) of features (n, D), in nats (S4 eq. 6 and 7).
+        """Return the negative log-likelihood (n,) of features (n, D), in nats (S4 eq. 7).
 
         >>> flow = RealNVP(2, steps=2).eval()
         >>> bool(torch.isclose(flow.nll(torch.zeros(1, 2))[0], torch.tensor(math.log(2 * math.pi)), atol=1e-4))
         True
         """
+        if features.ndim != 2 or features.shape[1] != self.dimensions:
+            raise MetricError(f"this flow is of features (n, {self.dimensions}); got {tuple(features.shape)}")
         return torch.cat([self._nll(part) for part in (features.split(_ROWS) if not self.training else [features])])
 
     def _nll(self, features: Tensor) -> Tensor:

@@ -62,7 +62,14 @@ def train_flow(
     device: str = "cpu",
     tick: Callable[[int], None] = lambda _: None,
 ) -> TrainedFlow:
-    """Return a flow trained on embeddings (n, D) by a plan; checkpoints of this ``key`` go to a folder, and away when it is done. MetricError for too few embeddings, ModelError where the loss is not finite."""
+    """Return a flow trained by the negative log-likelihood of embeddings (n, D) (S4 eq. 6), with that likelihood less its mean over them (S4 eq. 8).
+
+    Checkpoints of this ``key`` go to a folder, and away when it is done. Errors: MetricError for too few embeddings, ModelError where the loss is not finite.
+
+    >>> made = train_flow(torch.randn(200, 2), FlowPlan(steps=2, blocks=1, width=4))
+    >>> made.normalised_nll(torch.zeros(3, 2)).shape
+    torch.Size([3])
+    """
     order = torch.from_numpy(np.random.default_rng(plan.seed).permutation(len(values)))
     held = min(HELD_OUT, len(values) // 10)
     if held < 10 or values.shape[1] < 2:

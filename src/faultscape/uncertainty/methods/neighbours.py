@@ -56,19 +56,23 @@ def _nearest(queries: Tensor, keys: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def density_score(cosines: Tensor, *, printed: bool = False) -> Tensor:
-    """Return the score (n,) of cosines (n, k) to the nearest neighbours, large = far from all (S4 eq. 5).
+    """Return the score (n,) of cosines (n, k) to the nearest neighbours, large = far from all (S4 eq. 5). Errors: MetricError for cosines of another shape.
 
     >>> density_score(torch.tensor([[1.0, 1.0], [0.0, 0.0]])).tolist()
     [-1.0, -0.0]
     """
+    if cosines.ndim != 2:
+        raise MetricError(f"cosines are (n, k); got {tuple(cosines.shape)}")
     return (-cosines).exp().mean(1) if printed else -cosines.exp().mean(1).log()
 
 
 def class_score(cosines: Tensor, has: Tensor, *, printed: bool = False) -> Tensor:
-    """Return 1 - the share of the density (n,) that neighbours have whose patch holds the predicted class, ``has`` (n, k) (S4 eq. 4).
+    """Return 1 - the share of the density (n,) that neighbours have whose patch holds the predicted class, ``has`` (n, k) (S4 eq. 4). Errors: MetricError where shapes differ.
 
     >>> class_score(torch.zeros(1, 4), torch.tensor([[True, True, True, False]])).tolist()
     [0.25]
     """
+    if cosines.ndim != 2 or cosines.shape != has.shape:
+        raise MetricError(f"cosines and has are (n, k) both; got {tuple(cosines.shape)} and {tuple(has.shape)}")
     weights = (-cosines if printed else cosines).exp()
     return (weights * ~has).sum(1) / weights.sum(1)
