@@ -44,6 +44,26 @@ ODD = Layout("odd", "Odd", ("all",), "", "anomaly", find, "images, labels", "me"
 METHODS = ["odin", "standardised-max-logit", "mahalanobis", "knn", "knn-class", "flow"]
 
 
+def two_layers(path: Path) -> None:
+    """Write an ONNX file of a convolution, hidden, and another to the logits of four classes."""
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    rng = np.random.default_rng(0)
+    sizes = {"first": (8, 3, 3, 3), "second": (4, 8, 1, 1)}
+    kernels = [numpy_helper.from_array(rng.normal(size=size).astype(np.float32), name) for name, size in sizes.items()]
+    nodes = [
+        helper.make_node("Conv", ["image", "first"], ["hidden"], pads=[1, 1, 1, 1]),
+        helper.make_node("Conv", ["hidden", "second"], ["logits"]),
+    ]
+    image, logits = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", channels, "h", "w"])
+        for name, channels in (("image", 3), ("logits", 4))
+    )
+    graph = helper.make_graph(nodes, "two", [image], [logits], kernels)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+
+
 @pytest.fixture
 def predicted(trained: Trained) -> Trained:
     """The study with the network predicted under its own name."""
@@ -386,3 +406,36 @@ def test_an_input_that_is_moved_changes_what_is_scored(predicted: Trained) -> No
         found.append(kept(predicted, "odin"))
     np.testing.assert_allclose(found[0], doubt_of(predicted.study, "plain", "msp"), rtol=1e-4, atol=1e-6)
     assert found[1].mean() < found[0].mean()  # surer of what it says
+
+
+@pytest.mark.parametrize("window", [None, "16x16"])
+def test_a_method_taps_a_layer_of_an_onnx_file_whole_or_in_windows(trained: Trained, window: str | None) -> None:
+    study, path = trained.study, trained.folder / "two.onnx"
+    two_layers(path)
+    view = fs.Shown(window=window) if window else fs.Shown()
+    fs.predict(study, {"two": str(path)}, engine="local", shown=view)
+    with refused(OptionError, "its layers cannot be listed; name the one to tap with --layer"):
+        fs.fit(study, "knn", model="two")
+    fs.fit(study, "knn", model="two", layer=["hidden"])
+    fs.predict(study, {"two": str(path)}, scorer=["msp", "knn"], engine="local", shown=view)
+    assert doubt_of(study, "two", "msp").std() > 0
+    fs.fit(study, "odin", model="two", method_options=fs.MethodOptions(epsilon=0.1))
+    with refused(ModelError, "input preprocessing needs gradients of logits, which only torch networks have"):
+        fs.predict(study, {"two": str(path)}, scorer=["odin"], engine="local", shown=view)
+    other = fs.Shown(window="8x8")
+    with refused(
+        ModelError, "its method knn was fitted to images shown with .*, and now it is window 8x8; predict without knn first"
+    ):
+        fs.predict(study, {"two": str(path)}, scorer=["knn"], engine="local", shown=other)
+
+
+def test_more_embeddings_than_memory_holds_are_refused_after_the_first_image(
+    predicted: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from faultscape.stages.fit import samples
+
+    monkeypatch.setattr(samples, "_MOST_BYTES", 8 * 24 * 32 * 16 * 4 - 1)  # of eight images of 24 x 32 cells of 16 numbers
+    says = r"6,144 embeddings of 1 layer would take 0\.0 GB; keep fewer with --keep-embeddings, or name a layer of a coarser grid with --layer"
+    with refused(OptionError, says):
+        fitted(predicted, "knn", data=fs.FitData(keep_embeddings=0))
+    fitted(predicted, "knn", data=fs.FitData(keep_embeddings=6000))

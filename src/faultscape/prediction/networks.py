@@ -94,7 +94,9 @@ def open_network(
         raise ModelError(
             f"{opening.source}: its files changed while this line ran; run the same line again, which does all of it with the new ones"
         )
-    beside_network.check_fitted(opening.methods, opening.options.get("scorer", []), now + network.network.weights, opening.source)
+    beside_network.check_fitted(
+        opening.methods, opening.options.get("scorer", []), now + network.network.weights, opening.options, opening.source
+    )
     bounded = runtime == "onnx" and devices.pick(opening.device, runtime) == "cpu"
     return OpenNetwork(network, settings, opening.labels, int(opening.options.get("threads", 1)), bounded=bounded)
 
@@ -105,7 +107,11 @@ def inference(
     """Open a network with the way it is shown photos; ``classes`` are numbers of channels that it may well have, ``methods`` is the folder of those that were fitted to it."""
     device = devices.pick(str(options.get("device", "")), runtime)
     fitted = beside_network.load_methods(methods, options.get("scorer", []), source)
-    layers = [*parse(options.get("keep", [])).embeddings, *beside_network.layers_of(fitted)]
+    layers = [
+        *parse(options.get("keep", [])).embeddings,
+        *beside_network.layers_of(fitted),
+        *cast("list[str]", options.get("layers", [])),
+    ]
     network = load(source, {**options, "layers": layers}, classes, device)
     if options.get("task") == CLASSIFICATION:
         return Classifier(network, way_of(options), keep_of(options, CLASSIFICATION), float(options.get("crop", 1)))

@@ -23,7 +23,7 @@ _MOST = 1 << 24  # bytes of a header
 
 @dataclass(frozen=True)
 class MethodAbout:
-    """What the file of a fitted method says: the method, its options, the layers that it taps, the digest of the network that it was fitted to, its flags, the sets of its training images, and that which it was searched with, '' for none, how it was made, and what is to be known beside it."""
+    """What the file of a fitted method says: the method, its options, the layers that it taps, the digest of the network that it was fitted to, its flags, the sets of its training images, and that which it was searched with, '' for none, how images were shown, how it was made, and what is to be known beside it."""
 
     method: str
     options: dict[str, bool | int | float | str]
@@ -32,6 +32,7 @@ class MethodAbout:
     flags: tuple[str, ...] = ()
     sets: tuple[str, ...] = ()
     validation: str = ""
+    shown: str = ""
     provenance: Mapping[str, object] = field(default_factory=dict)
     more: Mapping[str, object] = field(default_factory=dict)
 

@@ -23,6 +23,8 @@ from faultscape.uncertainty.methods.catalogue import method_named
 if TYPE_CHECKING:
     from faultscape.uncertainty.methods.method import Fitted
 
+_SHOWN = ("input_size", "window", "mean", "std", "layout", "multiple")  # options from which features follow
+
 
 def load_methods(folder: str, words: Sequence[str], name: str) -> dict[str, Fitted]:
     """Return the methods {word: method} that words among scorers name, of the methods of a model. ModelError where one is not there, or another by now."""
@@ -54,13 +56,27 @@ def built(path: Path) -> Fitted:
         raise not_a_method(path, error) from None
 
 
-def check_fitted(folder: str, words: Sequence[str], network: str, name: str) -> None:
-    """ModelError where a method among scorers was fitted to another network than that of this digest."""
+def shown_as(options: Mapping[str, object]) -> str:
+    """Return how a network is shown images, as far as its features follow from it, of a model's options.
+
+    >>> shown_as({"window": "512x512", "scorer": ["knn"]})
+    'window 512x512'
+    """
+    return ", ".join(f"{key.replace('_', '-')} {options[key]}" for key in _SHOWN if options.get(key))
+
+
+def check_fitted(folder: str, words: Sequence[str], network: str, options: Mapping[str, object], name: str) -> None:
+    """ModelError where a method among scorers was fitted to another network than that of this digest, or to images that were shown otherwise."""
     asked = [parts[0] for word in words if (parts := split_fitted(word)) is not None]
     if not asked:
         return
     for called in asked:
-        if read_about(Path(folder, f"{called}{ENDING}")).network != network:
+        about = read_about(Path(folder, f"{called}{ENDING}"))
+        if about.shown != shown_as(options):
+            raise ModelError(
+                f"{name}: its method {called} was fitted to images shown with {about.shown or 'no options'}, and now it is {shown_as(options) or 'none'}; predict without {called} first, then fit it again"
+            )
+        if about.network != network:
             raise ModelError(
                 f"{name}: its method {called} was fitted to another network, or to other weights; run `faultscape fit` for it again"
             )

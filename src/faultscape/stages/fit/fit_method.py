@@ -274,6 +274,7 @@ def _made(
             flags,
             work.sets,
             options.validation or "",
+            work.model.shown,
             work.provenance,
             more,
         )

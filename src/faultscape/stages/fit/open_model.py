@@ -12,6 +12,7 @@ from typing import cast
 
 from faultscape.errors import ModelError, article, closest
 from faultscape.prediction import catalogue
+from faultscape.prediction.doubt_methods.beside_network import shown_as
 from faultscape.prediction.inference import Inference
 from faultscape.prediction.networks import OpenNetwork
 from faultscape.prediction.source import Opening, Request
@@ -31,6 +32,7 @@ class OpenedModel:
     labels: dict[str, str]
     digest: str
     threads: int
+    shown: str = ""
 
 
 def open_model(root: Path, settings: Settings, name: str, device: str, layers: tuple[str, ...] = ()) -> OpenedModel:
@@ -42,15 +44,15 @@ def open_model(root: Path, settings: Settings, name: str, device: str, layers: t
         instead = "; fit them to its members" if kind.name == "ensemble" else ""
         raise ModelError(f"{name} is {article(kind.called)}; methods are fitted to networks{instead}")
     options = cast("ModelOptions", {key: value for key, value in (held.options if held else {}).items() if key not in _LEFT_OUT})
-    if kind.runtime == "onnx" and layers:
-        options["keep"] = [f"embedding={layer}" for layer in layers]
+    if kind.runtime == "onnx" and layers:  # which are outputs of the file only where they are asked for when it is opened
+        options = cast("ModelOptions", {**options, "layers": list(layers)})
     request = Request(name, source, settings, partial(each_whole_shard, root), options, None, held.labels if held else {}, device)
     origin = kind.origin(kind, request)
     opened = origin.opened or kind.open(
         Opening(kind.name, origin.source or source, options, origin.labels, device, origin.digest), settings
     )
     assert isinstance(opened, OpenNetwork)
-    return OpenedModel(opened.inference, source, origin.labels, origin.digest, opened.threads)
+    return OpenedModel(opened.inference, source, origin.labels, origin.digest, opened.threads, shown_as(options))
 
 
 def _trained(root: Path, settings: Settings, name: str) -> str:

@@ -7,14 +7,14 @@ or that a holdout of the study withholds, are IGNORED, so that no patch with one
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from faultscape.classes.class_lists import table
 from faultscape.corpus.photos import read_photo
-from faultscape.errors import ImageError, ModelError
+from faultscape.errors import ImageError, ModelError, OptionError, counted
 from faultscape.prediction.doubt_methods.beside_network import logits_of
 from faultscape.prediction.sources.network import Answer
 from faultscape.progress import progress
@@ -27,6 +27,7 @@ from faultscape.uncertainty.methods.embeddings import Embeddings, draw, grid_of,
 from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
 
 LOGITS = ""
+_MOST_BYTES = 4 << 30  # of embeddings; putting them together takes as much again
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,7 @@ def draw_samples(
             view = model.inference.prepare(photo, size).views[0]
             labels = meaning.places[rows.places(number, (view.shape[2], view.shape[1]))]
             pieces = model.inference.pieces(view)
-            share = share_of(keep, turn, len(order))
+            share, grids = share_of(keep, turn, len(order)), dict[str, int]()
             for place, (block, (top, left, tall, wide)) in enumerate(pieces):
                 answer = _answer(model, block, layers)
                 for layer in layers:
@@ -89,13 +90,28 @@ def draw_samples(
                         else grid_of(answer.embeddings[layer], shown, f"{name}: layer {layer}")
                     )
                     some = share_of(share, place, len(pieces)) if keep else grid.shape[1] * grid.shape[2]
+                    grids[layer] = grids.get(layer, 0) + grid.shape[1] * grid.shape[2]
                     key = f"{seed}/{image.key}/{place}"
                     parts[layer].append(
                         draw(grid, labels[top : top + tall, left : left + wide], len(settings.class_list), some, key)
                     )
+            if not count:
+                _refuse_too_many(
+                    {layer: (some[0].values.shape[1], keep or grids[layer] * len(order)) for layer, some in parts.items()}
+                )
             count += 1
             tick(1)
     return {layer: together(some) for layer, some in parts.items()}, count
+
+
+def _refuse_too_many(layers: Mapping[str, tuple[int, int]]) -> None:
+    """OptionError where the embeddings of layers, {layer: (width, how many)}, would not fit into memory."""
+    needed = sum(4 * width * count for width, count in layers.values())
+    if needed > _MOST_BYTES:
+        most = max(count for _, count in layers.values())
+        raise OptionError(
+            f"{most:,} embeddings of {counted(len(layers), 'layer')} would take {needed / 1e9:.1f} GB; keep fewer with --keep-embeddings, or name a layer of a coarser grid with --layer"
+        )
 
 
 def share_of(whole: int, turn: int, turns: int) -> int:
