@@ -118,7 +118,7 @@ def test_every_method_of_s4_is_trained_or_fitted_searched_and_judged(
     models = fishyscapes.train(study, "segformer-b0", few)
     assert [*models] == ["base", "bayesian", *fishyscapes.LOSSES]
     quick = fs.MethodOptions(steps=2, blocks=1, width=4, epsilon=0.0)
-    fitted = fishyscapes.fit(study, "base", "fs-static-v2-validation", quick, fs.FitData(keep_embeddings=600))
+    fitted = fishyscapes.fit(study, "base", fishyscapes.VALIDATION, quick, fs.FitData(keep_embeddings=600))
     card = fishyscapes.table_1(study, models, None, fitted).document
     rows = {(cell["model"], cell["scorer"]) for cell in card["cells"] if cell["metric"] == "average_precision"}
     assert {("base", scorer) for scorer in [*fishyscapes.SCORERS, *fishyscapes.METHODS]} <= rows
