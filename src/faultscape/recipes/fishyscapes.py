@@ -32,6 +32,10 @@ LOSSES: dict[LossName, str] = {
     "outlier-head": "outlier",
     "dirichlet": "differential-entropy",
 }
+FLOW, DATA = (
+    fs.MethodOptions(steps=200_000, rate=1e-4),
+    fs.FitData(),
+)  # B.6; 100,000 embeddings of 1,000 images (B.5): all of them would take 22 GB
 MEMBERS = ["predictive-entropy", "expected-entropy", "mutual-information"]  # eq. 1 and 2
 
 
@@ -63,25 +67,16 @@ def train(study: str, backbone: str = BACKBONE, schedules: fs.Schedules | None =
 
 
 def fit(
-    study: str, model: str, validation: str | None = None, how: fs.MethodOptions | None = None, data: fs.FitData | None = None
+    study: str, model: str, validation: str | None = None, flow: fs.MethodOptions = FLOW, data: fs.FitData = DATA
 ) -> list[FitMethod]:
-    """Fit every method to a network, flows as long as the paper did, where a set with labels of anomaly is given with the searches for layer, k and epsilon (Tables 4 to 9); return their scorers."""
+    """Fit every method to a network, where a set with labels of anomaly is given with the searches for layer, k and epsilon (Tables 4 to 9); return their scorers."""
     for method in METHODS:
-        mine = how if how is not None and method == "flow" else fs.MethodOptions()
-        images = (
-            data if data is not None and method != "odin" else fs.FitData()
-        )  # 100,000 embeddings: all of them (B.5) fit into no memory
-        select = validation is not None and method in ("mahalanobis", "knn", "knn-class", "flow")
+        layered = validation is not None and method in ("mahalanobis", "knn", "knn-class", "flow")
+        searched = validation if layered or method == "odin" else None
+        mine, images = flow if method == "flow" else fs.MethodOptions(), fs.FitData() if method == "odin" else data
         fs.fit(
-            study,
-            method,
-            model=model,
-            validation=validation,
-            select_layer=select,
-            preset="s4" if learns else None,
-            data=images,
-            method_options=mine,
-        )
+            study, method, model=model, validation=searched, select_layer=layered, data=images, method_options=mine
+        )  # fmt: skip
     return METHODS
 
 
