@@ -1,11 +1,11 @@
-"""Methods that make a trained network doubt, on CamVid as S4 judges them on Fishyscapes: the tables of docs/benchmarks-doubt.md.
+"""Methods that make a trained network doubt, on CamVid as S4 judges them on Fishyscapes: a table, and the searches.
 
     python benchmarks/doubt.py run FOLDER [--seeds 0,1,2] [--backbone segformer-b0]    # resumable jobs; goes on where it was stopped
     python benchmarks/doubt.py table FOLDER                                            # the rows, of what is there
     python benchmarks/doubt.py cost --backbone deeplabv3plus [--device cuda]           # what methods add to a forward pass at 1024 x 2048; an hour and a half on one core
 
 Conventions: splits, held-out classes and training are those of benchmarks/heads.py: nothing unknown is ever learnt. A job is a network of a seed: the linear one, to which all methods are fitted, and four that start from it and are trained for a fifth of its steps with pixels of
-no class (void from the start). Methods have their defaults; layers and options are searched on validation images with objects blended in, of other drawn objects than the test images have, and reported as rows of their own. Judged are all 233 test images: with one drawn object each by
+no class (void from the start). Methods have their defaults, but 20,000 embeddings of a layer and 1,000 steps of a flow; layers and options are searched on validation images with objects blended in, of other drawn objects than the test images have, and reported as rows of their own. Judged is every second of the 233 test images: with one drawn object each by
 the recipes fishyscapes-v2 and fishyscapes-v3, and with the held-out classes. Needs FAULTSCAPE_DATA and the extra ``doubt``.
 Source: S4, Table 1 and Tables 4 to 9.
 """
@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from heads import WITHHELD, collect, kept_classes, make_tree, spread
+from heads import collect, kept_classes, make_tree, make_withheld, spread
 from PIL import Image
 
 import faultscape as fs
@@ -60,14 +60,8 @@ SIGN = 6  # of CamVid's labels
 
 def studies_of(folder: Path) -> tuple[str, str, str]:
     """Return the study in which networks are trained and methods fitted, that in which the held-out classes are unknown objects, and that of blended objects."""
-    tree, learn, whole, kept = make_tree(folder), folder / "learn", folder / "open", folder / "kept"
-    if not (learn / "sets.json").exists():
-        for split, name, role in (("train", "train", "train"), ("val", "val", "validation")):
-            collect(learn, tree, split, name, role)
-        fs.stress.holdout(str(learn), classes=list(WITHHELD), as_="traffic")
-    if not (whole / "sets.json").exists():
-        collect(whole, tree, "half", None, "test")
-        fs.stress.holdout(str(whole), classes=list(WITHHELD), as_="traffic")
+    tree, kept = make_tree(folder), folder / "kept"
+    learn, whole = make_withheld(folder, tree, "half")
     if not (kept / "sets.json").exists():
         collect(kept, tree, "half", None, "test", kept_classes(folder))
     drawn = drawn_cutouts()

@@ -63,20 +63,27 @@ def make_tree(folder: Path) -> Path:
 
 def make_studies(folder: Path) -> tuple[str, str, str]:
     """Return the study in which networks are trained, that in which the held-out classes are unknown objects, and that of the kept classes, whose void they are."""
-    tree, learn, whole, kept = make_tree(folder), folder / "learn", folder / "open", folder / "kept"
-    if not (learn / "sets.json").exists():
-        for split, name, role in (("train", "train", "train"), ("val", "val", "validation")):
-            collect(learn, tree, split, name, role)
-        fs.stress.holdout(str(learn), classes=list(WITHHELD), as_="traffic")
-    if not (whole / "sets.json").exists():
-        collect(whole, tree, "test", None, "test")
-        fs.stress.holdout(str(whole), classes=list(WITHHELD), as_="traffic")
+    tree, kept = make_tree(folder), folder / "kept"
+    learn, whole = make_withheld(folder, tree, "test")
     if not (kept / "sets.json").exists():
         for split, name in (("test", None), ("few", "few")):
             collect(kept, tree, split, name, "test", kept_classes(folder))
         fs.stress.corrupt(str(kept), set_="few", preset="s3-data", severities="1,3,5")
         fs.stress.blend(str(kept), set_="main", preset=BLENDED)
     return str(learn), str(whole), str(kept)
+
+
+def make_withheld(folder: Path, tree: Path, split: str) -> tuple[Path, Path]:
+    """Return the study in which networks are trained, and that in which the held-out classes of a split are unknown objects."""
+    learn, whole = folder / "learn", folder / "open"
+    if not (learn / "sets.json").exists():
+        for part, name, role in (("train", "train", "train"), ("val", "val", "validation")):
+            collect(learn, tree, part, name, role)
+        fs.stress.holdout(str(learn), classes=list(WITHHELD), as_="traffic")
+    if not (whole / "sets.json").exists():
+        collect(whole, tree, split, None, "test")
+        fs.stress.holdout(str(whole), classes=list(WITHHELD), as_="traffic")
+    return learn, whole
 
 
 def kept_classes(folder: Path) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from faultscape.uncertainty.method_files import digest as digest_of
 from faultscape.uncertainty.methods.catalogue import method_named
 
 if TYPE_CHECKING:
-    from faultscape.uncertainty.methods.method import Fitted
+    from faultscape.uncertainty.methods.method import Fitted, MovesInput
 
 _SHOWN = ("input_size", "window", "mean", "std", "layout", "multiple")  # options from which features follow
 
@@ -101,7 +101,8 @@ def with_values(
                 )
             call, module = network.call, network.module  # type: ignore[attr-defined]
             whole = padded_to(block, network.fixed_batch)  # type: ignore[attr-defined]
-            there = input_gradient.moved(call, module, network.name, network.device, whole, method)[: len(block)]
+            moves = cast("MovesInput", method)
+            there = input_gradient.moved(call, module, network.name, network.device, whole, moves)[: len(block)]
             seen = network.run(there, method.layers)
         for number, arrays in enumerate(_values(network, method, block, seen)):
             made[number][word] = arrays

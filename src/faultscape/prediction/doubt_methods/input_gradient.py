@@ -14,10 +14,10 @@ import numpy as np
 from faultscape.prediction.sources.torch_pass import running, watched
 
 if TYPE_CHECKING:
-    from faultscape.uncertainty.methods.method import Fitted
+    from faultscape.uncertainty.methods.method import MovesInput
 
 
-def moved(call: Callable[[Any], Any], module: Any, name: str, device: str, block: np.ndarray, method: Fitted) -> np.ndarray:
+def moved(call: Callable[[Any], Any], module: Any, name: str, device: str, block: np.ndarray, method: MovesInput) -> np.ndarray:
     """Return a block moved against the gradient of a method's objective, of what ``call`` says of it. ModelError where the network lets no gradient through, MemoryError where memory is short."""
     import torch
 

@@ -52,7 +52,7 @@ class AnomalousImages:
 
     def judge(self, model: OpenedModel, methods: Mapping[str, Fitted]) -> list[Tried]:
         """Return how well each of some methods, by what it is called, finds the anomalies, the best first."""
-        words = {name: f"knn-{k}@{_DIGEST}" for k, name in enumerate(methods)}
+        words = _words(methods)
         inference = _asked(model, words, methods)
         found: dict[str, tuple[float, Histogram16]] = {}
         with progress("search", len(self.images)) as tick:
@@ -71,11 +71,11 @@ class AnomalousImages:
             tried.append(Tried(name, said.average_precision, said.fpr95))
         if not tried or np.isnan(tried[0].average_precision):
             raise StudyError(f"the {counted(len(self.images), 'image')} to search with have no anomalous pixel")
-        return sorted(tried, key=lambda one: (-one.average_precision, one.candidate))
+        return sorted(tried, key=lambda one: -one.average_precision)  # of equal ones the first in the order of trial
 
     def pixels(self, model: OpenedModel, methods: Mapping[str, Fitted], most: int = 2000) -> tuple[np.ndarray, np.ndarray]:
         """Return the scores (n, methods) of up to ``most`` anomalous pixels of each image and as many others, spread evenly, and which are anomalous (n,)."""
-        words = {name: f"knn-{k}@{_DIGEST}" for k, name in enumerate(methods)}
+        words = _words(methods)
         inference = _asked(model, words, methods)
         rows, anomalous = [], []
         for image in self.images:
@@ -129,6 +129,11 @@ def _named(settings: Settings, words: Sequence[str]) -> list[tuple[int, str]]:
     names = settings.class_list.names
     withheld = hold_out(settings.class_list, list(words)).is_withheld[:-1]
     return [(place, name) for place, name in enumerate(names) if withheld[place]]
+
+
+def _words(methods: Mapping[str, Fitted]) -> dict[str, str]:
+    """Return a word among scorers for each method, which has no file yet; any fitted scorer is counted alike."""
+    return {name: f"flow-{number}@{_DIGEST}" for number, name in enumerate(methods)}
 
 
 def _asked(model: OpenedModel, words: Mapping[str, str], methods: Mapping[str, Fitted]) -> Inference:

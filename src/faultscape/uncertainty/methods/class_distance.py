@@ -43,10 +43,6 @@ class ClassDistance:
         found = mahalanobis_distances(rows, self.means.to(rows), self.whiten.to(rows)) / grid.shape[1]
         return (found.sqrt().reshape(len(grid), 1, *grid.shape[2:]),)
 
-    def objective(self, features: Sequence[Tensor], logits: Tensor) -> Tensor:
-        """Never asked: epsilon is 0."""
-        raise NotImplementedError
-
     def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
         """Return the score at a size, bilinearly."""
         return np.array(enlarged(values[0], size)[0])

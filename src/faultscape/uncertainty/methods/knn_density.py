@@ -68,10 +68,6 @@ class KnnDensity:
             self._there = {str(device): self.keys.to(device)}
         return self._there[str(device)]
 
-    def objective(self, features: Sequence[Tensor], logits: Tensor) -> Tensor:
-        """Never asked: epsilon is 0."""
-        raise NotImplementedError
-
     def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
         """Return the score at a size, bilinearly: S4 up-samples the density."""
         return np.array(enlarged(values[0], size)[0])

@@ -1,7 +1,7 @@
 """A method that was fitted to a network: what it asks of that, and the one file that holds it.
 
 Conventions: a method taps ``layers`` of a network by their names. `values` runs beside the network, on its device: it makes arrays (N, K, h, w) of the features of these layers and of the logits, of any size each. `score` makes the (H, W) float32
-score of one image's, large = more anomalous, at the size of its labels. Where ``epsilon`` is above 0 the network sees the image a second time, each number of its input moved by that much against the gradient of `objective`, and the method scores
+score of one image's, large = more anomalous, at the size of its labels. Where ``epsilon`` is above 0 the network sees the image a second time, each number of its input moved by that much against the gradient of its `objective` (`MovesInput`), and the method scores
 what it says then. A file is a safetensors file: tensors, and in its metadata a JSON object of what they are; nothing is unpickled.
 """
 
@@ -28,16 +28,20 @@ class Fitted(Protocol):
         """Return arrays (N, K, h, w) of the grids (N, D, h, w) of the layers, in their order, and of the logits (N, C, h, w)."""
         ...
 
-    def objective(self, features: Sequence[Tensor], logits: Tensor) -> Tensor:
-        """Return the number whose gradient moves the input: the anomaly of the whole image."""
-        ...
-
     def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
         """Return the score (H, W) of one image's values (K, h, w), at a size (width, height)."""
         ...
 
     def tensors(self) -> dict[str, Tensor]:
         """Return all that is to be kept of it."""
+        ...
+
+
+class MovesInput(Fitted, Protocol):
+    """A method whose epsilon may be above 0."""
+
+    def objective(self, features: Sequence[Tensor], logits: Tensor) -> Tensor:
+        """Return the number whose gradient moves the input: the anomaly of the whole image."""
         ...
 
 

@@ -50,10 +50,6 @@ class StandardisedMaxLogit:
         del features
         return (logits,)
 
-    def objective(self, features: Sequence[Tensor], logits: Tensor) -> Tensor:
-        """Never asked: epsilon is 0."""
-        raise NotImplementedError
-
     def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
         """Return the score at a size."""
         mean, deviation = self.mean.numpy(), self.deviation.numpy()
