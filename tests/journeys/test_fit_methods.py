@@ -176,10 +176,14 @@ def test_what_does_not_belong_to_the_model_is_refused(predicted: Trained) -> Non
 
 
 def test_layers_are_tapped_by_name_and_near_names_are_said(predicted: Trained) -> None:
+    from faultscape.uncertainty.methods.method import read
+
     assert fitted(predicted, "knn", layer=["mix"]).methods[0].layers == ("mix",)
     assert fitted(predicted, "knn").methods[0].layers == ("net.head:in",)
     assert fitted(predicted, "flow").methods[0].layers == ("net.mix",)  # before an activation
     assert fitted(predicted, "flow", layer=["body.0", "mix:in"]).methods[0].layers == ("body.0", "mix:in")
+    _, tensors = read(Path(predicted.study, "methods", "plain", "flow.safetensors"))
+    assert not np.allclose(tensors["flow0/centre"], tensors["flow1/centre"])  # a flow of its own for each layer
     with refused(ModelError, r"has no layer 'mixx'\. Did you mean 'mix'\?"):
         fitted(predicted, "knn", layer=["mixx"])
     with refused(OptionError, "method knn taps one layer; got mix, body"):
