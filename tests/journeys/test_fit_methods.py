@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -443,3 +444,23 @@ def test_more_embeddings_than_memory_holds_are_refused_after_the_first_image(
     with refused(OptionError, says):
         fitted(predicted, "knn", data=fs.FitData(keep_embeddings=0))
     fitted(predicted, "knn", data=fs.FitData(keep_embeddings=6000))
+
+
+def test_status_sees_another_holdout_another_network_and_another_search_set(predicted: Trained) -> None:
+    study = predicted.study
+    blended = fs.stress.blend(
+        study, preset="fs-static", set_="val", frames=3, blending=fs.Blending(smallest=8), engine="local"
+    ).sets[0]
+    fitted(predicted, "knn")
+    fitted(predicted, "odin", validation=blended, method_options=fs.MethodOptions())
+    before = str(fs.status(study))
+    assert "  fit      done     plain: knn" in before
+    assert "  fit      done     plain: odin" in before
+    fs.collect(study, remove=[f"{blended}/*"])
+    assert "  fit      stale    plain: odin; images of the set that it was searched with changed" in str(fs.status(study))
+    assert "  fit      done     plain: knn" in str(fs.status(study))
+    fs.stress.holdout(study, classes=["tree"], as_="trees")
+    assert "  fit      stale    plain: knn at net.head:in; the classes that are withheld changed" in str(fs.status(study))
+    again = replace(FEW, steps=2)
+    fs.train(study, "plain", backbone=predicted.own, schedules=again, data=fs.TrainingData(withhold="cars"))
+    assert "its network changed" in str(fs.status(study))
