@@ -154,6 +154,11 @@ def test_a_sweep_fits_a_method_for_each_value(predicted: Trained) -> None:
     assert [one.name for one in found.methods] == ["knn-k-1", "knn-k-7"]
     fs.predict(study, {"plain": predicted.source}, scorer=["knn-k-1", "knn-k-7"], engine="local")
     assert not np.array_equal(kept(predicted, "knn-k-1"), kept(predicted, "knn-k-7"))
+    fs.predict(study, {"plain": predicted.source}, scorer=["knn-k-1", "knn-k-7"], measure=True, engine="local")
+    fs.reliability(study, worst=0, resamples=0)
+    page = Path(study, "reliability", "report.html").read_text()
+    assert "<dt>kNN density (k-7) <code>knn-k-7</code></dt><dd><code>-log mean exp(cos(f, f_i))" in page
+    assert "a scorer of your own" not in page
     with refused(OptionError, r"--sweep 'j=1,2' is not valid; use OPTION=A,B,C of method knn, which has k, printed"):
         fitted(predicted, "knn", sweep="j=1,2")
 
@@ -221,7 +226,10 @@ def test_layer_and_options_are_searched_on_a_set_with_anomalies_and_the_method_i
     assert "| model | scorer | flags |" in table
     assert "| plain | knn | tuned-with-ood |" in table
     assert "| plain | msp |  |" in table
-    assert f"knn at {best[0].candidate}: tuned-with-ood" in Path(study, "reliability", "report.html").read_text()
+    page = Path(study, "reliability", "report.html").read_text()
+    assert f"knn at {best[0].candidate}: tuned-with-ood" in page
+    assert "<small>kNN density, tuned-with-ood</small>" in page
+    assert "<small>Max probability</small>" in page
     with refused(
         StudyError,
         "no image of val has labels of anomaly, which a search needs; .*Classes that a holdout withholds are what the study judges, and are not searched with",

@@ -239,11 +239,14 @@ class Card(TypedDict, total=False):
 
 def flags_of_score(card: Card, model: str, scorer: str) -> list[str]:
     """Return the flags of a scorer of a model: those of the model, and where it is a fitted method its own."""
-    one = next((one for one in card["models"] if one["name"] == model), None)
-    if one is None:
-        return []
-    own = [flag for method in one.get("methods", []) if method["scorer"] == scorer for flag in method["flags"]]
-    return [*one.get("flags", []), *own]
+    own = [flag for one in card["models"] if one["name"] == model for flag in one.get("flags", [])]
+    return [*own, *method_flags(card, model, scorer)]
+
+
+def method_flags(card: Card, model: str, scorer: str) -> list[str]:
+    """Return the flags of a fitted method among the scorers of a model, none of another scorer."""
+    methods = [method for one in card["models"] if one["name"] == model for method in one.get("methods", [])]
+    return [flag for method in methods if method["scorer"] == scorer for flag in method["flags"]]
 
 
 def find_cell(card: Card, model: str, condition: str, metric: str, scorer: str = "") -> CardCell | None:

@@ -11,13 +11,22 @@ from dataclasses import dataclass, replace
 from statistics import mean
 from typing import Any
 
-from faultscape.metrics.scorers import SCORERS, SUBMITTED, scorer_named
+from faultscape.metrics.scorers import scorer_named
 from faultscape.plug import is_own
 from faultscape.reporting import figures
 from faultscape.reporting.figures import Axis
 from faultscape.reporting.measure.coverage import held
 from faultscape.reporting.measure.figures import Dot, from_zero
-from faultscape.reporting.reliability.document import CORRUPTED, RANDOM, TITLES, Card, CardCell, CardCondition, CardObjects
+from faultscape.reporting.reliability.document import (
+    CORRUPTED,
+    RANDOM,
+    TITLES,
+    Card,
+    CardCell,
+    CardCondition,
+    CardObjects,
+    method_flags,
+)
 from faultscape.reporting.reliability.figures import Line, Point
 from faultscape.reporting.reliability.questions import CardIndex, Question, Standing, above_chance
 from faultscape.reporting.reliability.tables import Column, conditions_of, views_of
@@ -214,7 +223,7 @@ def _score_rows(card: Card, index: CardIndex, condition: str, metrics: Sequence[
             cells = [index.cell(one["name"], condition, m, scorer) for m in metrics]
             if any(cells):
                 main = scorer == index.scorer(one["name"])
-                rows.append({"model": one["name"], "place": place, "scorer": scorer, "title": scorer_title(scorer), "main": main, "marks": [mark(cell) for cell in cells]})  # fmt: skip
+                rows.append({"model": one["name"], "place": place, "scorer": scorer, "title": scorer_title(scorer), "main": main, "flags": method_flags(card, one["name"], scorer), "marks": [mark(cell) for cell in cells]})  # fmt: skip
     return rows
 
 
@@ -379,9 +388,11 @@ def definitions(card: Card) -> dict[str, Any]:
             fewest[cell["metric"]] = min(count, fewest.get(cell["metric"], count))
     known = {cell["metric"] for cell in card["cells"]}
     words = list(dict.fromkeys(word for one in card["models"] for word in one.get("scorers", [])))
+    own = [word for word in words if is_own(word)]
+    found = {scorer.title: scorer for word in words if word not in own for scorer in [scorer_named(word)]}
     often = {name: held(_MEASURED.get(name, name), count, grouped=grouped) for name, count in fewest.items()}
     return {
         "metrics": [replace(metric, says=metric.says + often.get(name, "")) for name, metric in TITLES.items() if name in known],
-        "scorers": [scorer for scorer in (*SCORERS, SUBMITTED) if scorer.name in words],
-        "own": [word for word in words if word not in {scorer.name for scorer in (*SCORERS, SUBMITTED)}],
+        "scorers": list(found.values()),
+        "own": own,
     }
