@@ -100,6 +100,35 @@ def test_too_few_embeddings_for_so_many_neighbours_are_refused(torch) -> None:
         KnnDensity.fit(["layer"], [some], {"k": 10, "printed": False}, np.arange(2))
 
 
+def test_methods_of_several_k_share_one_search_of_a_grid(torch, monkeypatch: pytest.MonkeyPatch) -> None:
+    from faultscape.uncertainty.methods import knn_density, neighbours
+    from faultscape.uncertainty.methods.embeddings import Embeddings
+
+    sample, channels = Embeddings(torch.randn(40, 3), torch.rand(40, 2) > 0.3), np.arange(2)
+    logits, grids = torch.randn(1, 2, 4, 6), [torch.randn(1, 3, 4, 6) for _ in range(2)]
+    kinds = {"knn": knn_density.KnnDensity, "knn-class": knn_density.KnnClassDensity}
+    asked = [(name, k) for name in kinds for k in (3, 1, 7)]
+    alone = [
+        [
+            kinds[name](
+                ["x"],
+                {"k": k, "printed": False},
+                kinds[name].fit(["x"], [sample], {"k": k, "printed": False}, channels).tensors(),
+            ).values([grid], logits)[0]
+            for grid in grids
+        ]
+        for name, k in asked
+    ]
+    searches = []
+    found = neighbours.nearest
+    monkeypatch.setattr(neighbours, "nearest", lambda queries, keys, k: searches.append(k) or found(queries, keys, k))
+    methods = [kinds[name].fit(["x"], [sample], {"k": k, "printed": False}, channels) for name, k in asked]
+    for place, grid in enumerate(grids):
+        for method, wanted in zip(methods, alone, strict=True):
+            torch.testing.assert_close(method.values([grid], logits)[0], wanted[place])
+    assert searches == [7, 7]
+
+
 def test_the_mahalanobis_distance_is_that_to_the_nearest_class(torch) -> None:
     from faultscape.uncertainty.methods.mahalanobis import class_gaussians, mahalanobis_distances
 

@@ -92,28 +92,32 @@ def with_values(
 ) -> list[Answer]:
     """Return answers to a block with the values of each method; of their embeddings those of the layers that are to be ``kept``. ModelError where a network cannot do what a method asks."""
     made: list[dict[str, tuple[np.ndarray, ...]]] = [{} for _ in answers]
+    still = {word: method for word, method in methods.items() if method.epsilon <= 0}
+    for number, arrays in enumerate(_values(network, still, block, answers)):
+        made[number].update(arrays)
     for word, method in methods.items():
-        seen = answers
-        if method.epsilon > 0:
-            if not hasattr(network, "call") or network.marginal:
-                raise ModelError(
-                    f"{network.name}: input preprocessing needs gradients of logits, which only torch networks have; fit the method with --epsilon 0"
-                )
-            call, module = network.call, network.module  # type: ignore[attr-defined]
-            whole = padded_to(block, network.fixed_batch)  # type: ignore[attr-defined]
-            moves = cast("MovesInput", method)
-            there = input_gradient.moved(call, module, network.name, network.device, whole, moves)[: len(block)]
-            seen = network.run(there, method.layers)
-        for number, arrays in enumerate(_values(network, method, block, seen)):
-            made[number][word] = arrays
+        if word in still:
+            continue
+        if not hasattr(network, "call") or network.marginal:
+            raise ModelError(
+                f"{network.name}: input preprocessing needs gradients of logits, which only torch networks have; fit the method with --epsilon 0"
+            )
+        call, module = network.call, network.module  # type: ignore[attr-defined]
+        whole = padded_to(block, network.fixed_batch)  # type: ignore[attr-defined]
+        moves = cast("MovesInput", method)
+        there = input_gradient.moved(call, module, network.name, network.device, whole, moves)[: len(block)]
+        for number, arrays in enumerate(_values(network, {word: method}, block, network.run(there, method.layers))):
+            made[number].update(arrays)
     return [
         replace(answer, embeddings={layer: answer.embeddings[layer] for layer in kept}, values={**answer.values, **values})
         for answer, values in zip(answers, made, strict=True)
     ]
 
 
-def _values(network: Network, method: Fitted, block: np.ndarray, answers: Sequence[Answer]) -> list[tuple[np.ndarray, ...]]:
-    """Return what a method makes of each of some answers, one at a time, so that no more than one picture's features are worked on."""
+def _values(
+    network: Network, methods: Mapping[str, Fitted], block: np.ndarray, answers: Sequence[Answer]
+) -> list[dict[str, tuple[np.ndarray, ...]]]:
+    """Return what methods make of each of some answers, one at a time, so that no more than one picture's features are worked on."""
     import torch
 
     from faultscape.prediction.sources.torch_pass import running
@@ -122,15 +126,22 @@ def _values(network: Network, method: Fitted, block: np.ndarray, answers: Sequen
     device = network.device if network.device.startswith("cuda") else "cpu"
     out = []
     with running(network.name, device, "float32"):
-        for answer in answers:
-            features = [
-                as_grid(
+        for answer in answers if methods else ():
+            grids = {
+                layer: as_grid(
                     torch.from_numpy(answer.embeddings[layer])[None].to(device), block.shape[2:], f"{network.name}: layer {layer}"
                 )
-                for layer in method.layers
-            ]
+                for layer in layers_of(methods)
+            }
             logits = torch.from_numpy(logits_of(answer, network.name))[None].to(device)
-            out.append(tuple(value[0].float().cpu().numpy() for value in method.values(features, logits)))
+            out.append(
+                {
+                    word: tuple(
+                        value[0].float().cpu().numpy() for value in method.values([grids[name] for name in method.layers], logits)
+                    )
+                    for word, method in methods.items()
+                }
+            )
     return out
 
 

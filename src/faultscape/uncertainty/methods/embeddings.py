@@ -12,12 +12,14 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from faultscape.errors import MetricError, ModelError
+from faultscape.uncertainty.methods.neighbours import Neighbours, unit
 from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
 
 _NO_PLACE = range(9)  # tokens that may stand before those of places
@@ -33,6 +35,11 @@ class Embeddings:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """The features among which neighbours are looked for, made once for all methods that do."""
+        return Neighbours(unit(self.values))
 
     @property
     def only_class(self) -> Tensor:

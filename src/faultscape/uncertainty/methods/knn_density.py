@@ -16,7 +16,7 @@ from faultscape.errors import MetricError, OptionError
 from faultscape.maps.winners import enlarged
 from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.methods.embeddings import Embeddings
-from faultscape.uncertainty.methods.neighbours import class_score, density_score, nearest, unit
+from faultscape.uncertainty.methods.neighbours import Neighbours, class_score, density_score
 
 
 class KnnDensity:
@@ -24,34 +24,39 @@ class KnnDensity:
 
     epsilon, by_class = 0.0, False
 
-    def __init__(self, layers: Sequence[str], options: Mapping[str, Value], tensors: Mapping[str, Tensor]) -> None:
+    def __init__(
+        self,
+        layers: Sequence[str],
+        options: Mapping[str, Value],
+        tensors: Mapping[str, Tensor],
+        neighbours: Neighbours | None = None,
+    ) -> None:
         self.layers = tuple(layers)
-        self._there: dict[str, Tensor] = {}
         self.k, self.printed = int(options["k"]), bool(options["printed"])
-        self.keys, self.classes, self.channels = (tensors.get(name) for name in ("keys", "classes", "channels"))
-        if self.keys is None or self.k > len(self.keys):
+        self.neighbours = neighbours or Neighbours(tensors["keys"])
+        self.classes, self.channels = tensors.get("classes"), tensors.get("channels")
+        if self.k > len(self.neighbours.keys):
             raise MetricError(
-                f"k is {self.k}, and there are {0 if self.keys is None else len(self.keys)} training embeddings; lower k, or keep more"
+                f"k is {self.k}, and there are {len(self.neighbours.keys)} training embeddings; lower k, or keep more"
             )
+        self.neighbours.ks.append(self.k)
 
     @classmethod
     def fit(
         cls, layers: Sequence[str], samples: Sequence[Embeddings], options: Mapping[str, Value], channels: np.ndarray
     ) -> KnnDensity:
         """Return the method with these training features; ``channels`` (C,) is the class of each channel of the network, -1 of none."""
-        tensors = {"keys": unit(samples[0].values)}
+        tensors = dict[str, Tensor]()
         if cls.by_class:
-            tensors |= {"classes": samples[0].classes, "channels": torch.from_numpy(channels)}
+            tensors = {"classes": samples[0].classes, "channels": torch.from_numpy(channels)}
             if len(samples[0].classes[0]) < 2:
                 raise OptionError("knn-class needs at least two classes")
-        return cls(layers, options, tensors)
+        return cls(layers, options, tensors, samples[0].neighbours)
 
     def values(self, features: Sequence[Tensor], logits: Tensor) -> tuple[Tensor, ...]:
         """Return the score (N, 1, h, w) on the grid of the layer."""
         grid = features[0]
-        queries = unit(grid.permute(0, 2, 3, 1).reshape(-1, grid.shape[1]).float())
-        assert self.keys is not None
-        cosines, places = nearest(queries, self._keys_on(queries.device), self.k)
+        cosines, places = self.neighbours.of(grid, self.k)
         if self.classes is None or self.channels is None:
             score = density_score(cosines, printed=self.printed)
         else:
@@ -61,20 +66,13 @@ class KnnDensity:
             score = class_score(cosines, own, printed=self.printed)
         return (score.reshape(len(grid), 1, *grid.shape[2:]),)
 
-    def _keys_on(self, device: torch.device) -> Tensor:
-        """Return the training features on a device, moved there once."""
-        assert self.keys is not None
-        if str(device) not in self._there:
-            self._there = {str(device): self.keys.to(device)}
-        return self._there[str(device)]
-
     def score(self, values: Sequence[np.ndarray], size: tuple[int, int]) -> np.ndarray:
         """Return the score at a size, bilinearly: S4 up-samples the density."""
         return np.array(enlarged(values[0], size)[0])
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the training features and their classes."""
-        held = {"keys": self.keys, "classes": self.classes, "channels": self.channels}
+        held = {"keys": self.neighbours.keys, "classes": self.classes, "channels": self.channels}
         return {name: value for name, value in held.items() if value is not None}
 
 

@@ -17,6 +17,32 @@ from faultscape.errors import MetricError
 _QUERIES, _KEYS = 1024, 8192  # held against each other at a time: 32 MB of cosines
 
 
+class Neighbours:
+    """Training features (m, D) of length 1, among which methods look for neighbours, each for its k of ``ks``: those of several k share one search of a grid."""
+
+    def __init__(self, keys: Tensor) -> None:
+        self.keys, self.ks = keys, list[int]()
+        self._there: tuple[str, Tensor] = ("", keys)
+        self._last: tuple[Tensor, Tensor, Tensor] | None = None
+
+    def of(self, grid: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        """Return the cosines (N * h * w, k) and the places of the k nearest of the features of a grid (N, D, h, w)."""
+        if self._last is None or self._last[0] is not grid or self._last[1].shape[1] < k:
+            self._last = None  # a large thing, let go before the next is made
+            queries = unit(grid.permute(0, 2, 3, 1).reshape(-1, grid.shape[1]).float())
+            cosines, places = nearest(queries, self._on(grid.device), max(k, *self.ks))
+            if len(self.ks) < 2:
+                return cosines, places
+            self._last = grid, cosines, places
+        return self._last[1][:, :k], self._last[2][:, :k]
+
+    def _on(self, device: torch.device) -> Tensor:
+        """Return the training features on a device, moved there once."""
+        if self._there[0] != str(device):
+            self._there = (str(device), self.keys.to(device))
+        return self._there[1]
+
+
 def unit(features: Tensor) -> Tensor:
     """Return features (..., D) of length 1, or 0 where they have none.
 
