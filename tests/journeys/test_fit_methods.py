@@ -16,7 +16,7 @@ from faultscape.stages.graph import nodes
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
-from made_training import FEW, Trained, doubt_of, image_of
+from made_training import FEW, ONE, Trained, doubt_of, image_of
 from refusals import refused, refused_text, told
 
 QUICK = {
@@ -41,6 +41,17 @@ def cars(frame):
     return np.where(labels(frame) == 9, 255, labels(frame) == 2).astype(np.uint8)
 
 ODD = Layout("odd", "Odd", ("all",), "", "anomaly", find, "images, labels", "me", read_semantic=labels, read_anomaly=cars)
+"""
+TOKENS = """
+import torch
+from transformers import ViTConfig, ViTModel
+
+from faultscape.uncertainty.networks.segmenter import Segmenter
+
+def net():
+    torch.manual_seed(0)
+    config = ViTConfig(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32, image_size=32, patch_size=4)
+    return Segmenter(ViTModel(config, add_pooling_layer=False), 4)
 """
 METHODS = ["odin", "standardised-max-logit", "mahalanobis", "knn", "knn-class", "flow"]
 
@@ -130,6 +141,40 @@ def test_the_same_line_fits_the_same_file_and_another_seed_another(predicted: Tr
     found = fitted(predicted, "knn", data=few, seed=1)
     assert path.read_bytes() != first
     assert (found.images, found.embeddings) == (5, 200)
+
+
+def test_methods_are_fitted_to_networks_of_other_heads(trained: Trained) -> None:
+    """Their answers are those of several members, and their layers those of the network within."""
+    study, source = trained.study, f"{trained.study}/models/other/backbone.py:net"
+    head = {"head": "batch-ensemble+gp", "head_options": fs.HeadOptions(features=32)}
+    fs.train(study, "other", backbone=trained.own, init="plain", schedules=ONE, **head)
+    fs.predict(study, {"other": source}, engine="local")
+    for method in METHODS:
+        fs.fit(study, method, model="other", method_options=QUICK.get(method, fs.MethodOptions()))
+    fs.predict(study, {"other": source}, scorer=METHODS, engine="local")
+    check_scores(study, "other")
+
+
+def test_methods_are_fitted_to_tokens(trained: Trained) -> None:
+    study, source = trained.study, f"{trained.folder / 'tokens.py'}:net"
+    (trained.folder / "tokens.py").write_text(TOKENS)
+    fs.predict(study, {"tokens": source}, engine="local")
+    for method in METHODS:
+        fs.fit(study, method, model="tokens", method_options=QUICK.get(method, fs.MethodOptions()))
+    fs.predict(study, {"tokens": source}, scorer=METHODS, engine="local")
+    check_scores(study, "tokens")
+
+
+def check_scores(study: str, model: str) -> None:
+    """All methods gave finite scores that differ from pixel to pixel, and nothing failed."""
+    words = read_settings(Path(study)).models[model].options["scorer"]
+    assert [word.partition("@")[0] for word in words] == METHODS
+    for word in words:
+        name, _, digest = word.partition("@")
+        score = doubt_of(study, model, f"{name}-{digest[:6]}")
+        assert np.isfinite(score).all(), name
+        assert score.std() > 0, name
+    assert len(Path(study, "failures.csv").read_text().splitlines()) == 1
 
 
 def test_a_method_that_is_fitted_again_makes_its_scores_anew_and_no_others(
@@ -298,6 +343,16 @@ def test_a_search_never_sees_what_a_holdout_withholds(predicted: Trained) -> Non
         "its anomalies are pixels of car, which a holdout of this study withholds: they are what it judges, and are not searched with",
     ):
         fitted(predicted, "odin", validation="odd", method_options=fs.MethodOptions())
+
+
+def test_a_search_on_images_that_are_judged_says_so(predicted: Trained, capsys: pytest.CaptureFixture[str]) -> None:
+    blended = {name: fs.stress.blend(predicted.study, preset="fishyscapes-v2", set_=name, blending=fs.Blending(smallest=8), engine="local").sets[0] for name in ("val", "main")}  # fmt: skip
+    fitted(predicted, "odin", validation=blended["val"], method_options=fs.MethodOptions())
+    assert "role test" not in capsys.readouterr().out
+    fitted(predicted, "odin", validation=blended["main"], method_options=fs.MethodOptions())
+    assert (
+        "images to search with have role test, or were made of such; judge the method on other images" in capsys.readouterr().out
+    )
 
 
 def test_the_preset_of_s4_keeps_all_and_trains_long() -> None:

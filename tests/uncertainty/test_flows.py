@@ -43,6 +43,16 @@ def test_the_determinant_of_a_flow_is_that_of_its_jacobian(torch) -> None:
         assert float(flow(row[None])[1].detach()) == pytest.approx(float(torch.linalg.slogdet(jacobian)[1]), abs=1e-10)
 
 
+def test_the_permutations_and_the_start_of_a_flow_follow_from_its_seed(torch) -> None:
+    from faultscape.uncertainty.methods.flow import RealNVP
+
+    first = RealNVP(6, 3, 8, seed=4).state_dict()
+    torch.manual_seed(9)
+    torch.testing.assert_close(RealNVP(6, 3, 8, seed=4).state_dict(), first)
+    assert sorted(first["orders"][0].tolist()) == [*range(6)]
+    assert not torch.equal(RealNVP(6, 3, 8, seed=5).state_dict()["orders"], first["orders"])
+
+
 def test_a_flow_is_inverted_exactly(torch) -> None:
     flow, rows = rough(torch), torch.randn(20, 5, dtype=torch.float64)
     torch.testing.assert_close(flow.inverse(flow(rows)[0]), rows)

@@ -282,3 +282,22 @@ def test_shapes_that_do_not_fit_are_said(torch) -> None:
         class_score(torch.zeros(3, 2), torch.zeros(3, 1, dtype=torch.bool))
     with refused(MetricError, r"this flow is of features \(n, 4\); got \(2, 3\)"):
         RealNVP(4, steps=1).eval().nll(torch.zeros(2, 3))
+
+
+def test_a_method_that_is_another_by_now_or_gone_is_refused(torch, tmp_path: Path) -> None:
+    """A worker that begins after the driver has read the study may find that a method was fitted again meanwhile."""
+    from faultscape.prediction.doubt_methods.beside_network import load_methods
+    from faultscape.uncertainty.method_files import MethodAbout, digest
+    from faultscape.uncertainty.methods.method import write
+
+    path, about = tmp_path / "knn.safetensors", MethodAbout("knn", {"k": 1}, ("layer",), "abc")
+    write(path, about, {"keys": torch.ones(2, 3)})
+    word = f"knn@{digest(path)}"
+    assert [*load_methods(str(tmp_path), ["msp", word], "net")] == [word]
+    write(path, about, {"keys": torch.zeros(2, 3)})
+    for change in (lambda: None, path.unlink):
+        change()
+        with refused(
+            ModelError, "net: its method knn was fitted again, or is gone; run `faultscape predict` again with --scorer knn"
+        ):
+            load_methods(str(tmp_path), ["msp", word], "net")

@@ -47,6 +47,12 @@ class AnomalousImages:
             raise StudyError(
                 f"no image of {name} has labels of anomaly, which a search needs; blend objects into validation images (`faultscape stress blend`), or collect a data set that has them. Classes that a holdout withholds are what the study judges, and are not searched with"
             )
+        if tested := sum(
+            images.get(image.parent, image).role == "test" for image in self.images
+        ):  # of a blended image what it was made of
+            print(
+                f"note: {tested} of {counted(len(self.images), 'image')} to search with have role test, or were made of such; judge the method on other images"
+            )
         self._settings, self._judge = settings, Judge(root, settings, judged, {})
         self._withheld = {place: name for words in read_stress(root).holdouts.values() for place, name in _named(settings, words)}
 
