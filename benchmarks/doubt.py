@@ -25,10 +25,10 @@ from heads import collect, kept_classes, make_tree, make_withheld, spread
 from PIL import Image
 
 import faultscape as fs
-from faultscape.reporting.reliability.document import find_cell
+from faultscape.reporting.reliability.document import Card, find_cell, flags_of_score
 from faultscape.stressors.objects.cutout import Cutout, connected_cutouts, usable_cutouts
 from faultscape.stressors.objects.drawn import drawn_cutouts
-from faultscape.uncertainty.methods.catalogue import METHODS, method_named
+from faultscape.uncertainty.methods.catalogue import METHODS, TUNED, method_named
 
 PLAIN = ("random", "msp", "entropy", "max-logit", "energy")
 STEPS, FEW_STEPS = 1000, 300  # of a flow, and of each while layers are compared
@@ -186,22 +186,53 @@ def run(folder: Path, backbone: str, seeds: Sequence[int], threads: int | None) 
 
 
 def table(folder: Path) -> None:
-    """Print the rows of what is there: mean and standard deviation over seeds."""
+    """Print the rows of what is there, and the searches: mean and standard deviation over seeds."""
     cells = [json.loads(path.read_text()) for path in sorted((folder / "cells").glob("*.json"))]
+    cards = {id(cell): card_of(folder, cell) for cell in cells}
     rows = [("linear", scorer) for scorer in (*PLAIN, *FITTED, *SEARCHED)]
     rows += [(kind, scorer) for kind, scorers in TRAINED.items() for scorer in scorers]
     rows += [("mc-dropout", scorer) for scorer in MEMBERS]
     titles = {"fishyscapes-v2": "blended v2", "fishyscapes-v3": "blended v3", "traffic": "held out"}
-    print(
-        f"| network | score | seeds | mIoU | {' | '.join(f'{title} AP | FPR95' for title in titles.values())} |\n|{'---|' * 10}"
-    )
+    pairs = " | ".join(f"{title} AP | FPR95" for title in titles.values())
+    print(f"| network | score | flags | seeds | mIoU | {pairs} | wrong pixels AP |\n|{'---|' * 12}")
     for kind, scorer in rows:
-        mine = [cell["found"] for cell in cells if cell["kind"] == kind]
-        numbers = [value_of(mine, "traffic", f"miou {scorer}")]
+        mine = [cell for cell in cells if cell["kind"] == kind]
+        found = [cell["found"] for cell in mine]
+        numbers = [value_of(found, "traffic", f"miou {scorer}")]
         numbers += [
-            value_of(mine, condition, f"{metric} {scorer}") for condition in titles for metric in ("average_precision", "fpr95")
+            value_of(found, condition, f"{metric} {scorer}") for condition in titles for metric in ("average_precision", "fpr95")
         ]
-        print(f"| {kind} | `{scorer}` | {len(mine)} | {' | '.join(numbers)} |")
+        wrong = [find_cell(cards[id(cell)], name_of(cell), "main", "error_ap", scorer) for cell in mine]
+        numbers.append(spread([held["value"] if held else None for held in wrong]))
+        flags = (
+            TUNED
+            if scorer in SEARCHED
+            else ", ".join(flags_of_score(cards[id(mine[0])], name_of(mine[0]), scorer))
+            if mine
+            else ""
+        )
+        print(f"| {kind} | `{scorer}` | {flags} | {len(mine)} | {' | '.join(numbers)} |")
+    searches(cells)
+
+
+def searches(cells: Sequence[Mapping]) -> None:
+    """Print what each search tried: the average precision on validation images with objects blended in."""
+    linear = [cell for cell in cells if cell["kind"] == "linear"]
+    for search in linear[0]["searches"] if linear else ():
+        tried = [{one["candidate"]: one["average_precision"] for one in cell["searches"][search]} for cell in linear]
+        print(f"\n| {search} | validation AP |\n|---|---|")
+        for candidate in sorted(tried[0], key=lambda name: [float(w) if w[:1].isdigit() else w for w in name.split(" ")]):
+            print(f"| {candidate} | {spread([one.get(candidate) for one in tried])} |")
+
+
+def name_of(cell: Mapping) -> str:
+    """Return the name of a job's network."""
+    return f"{cell['backbone'].replace('/', '-')}-{cell['kind']}-{cell['seed']}"
+
+
+def card_of(folder: Path, cell: Mapping) -> Card:
+    """Return the card of a job's network on images with blended objects."""
+    return json.loads((folder / "cards" / f"kept-{name_of(cell)}" / "reliability.json").read_text())
 
 
 def value_of(found: Sequence[Mapping[str, Mapping[str, float]]], condition: str, key: str) -> str:
