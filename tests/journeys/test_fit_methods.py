@@ -136,11 +136,98 @@ def test_the_same_line_fits_the_same_file_and_another_seed_another(predicted: Tr
     few = fs.FitData(images=5, keep_embeddings=200)
     fitted(predicted, "knn", data=few)
     first = path.read_bytes()
+    path.unlink()
     fitted(predicted, "knn", data=few)
     assert path.read_bytes() == first
     found = fitted(predicted, "knn", data=few, seed=1)
     assert path.read_bytes() != first
     assert (found.images, found.embeddings) == (5, 200)
+
+
+def test_the_same_line_again_fits_nothing(
+    predicted: Trained, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from faultscape.stages.fit import fit_method
+
+    sweep = {"sweep": "k=1,2", "data": fs.FitData(images=5, keep_embeddings=200)}
+    study = predicted.study
+    first = fs.fit(study, "knn", model="plain", **sweep)
+    draw, drawn = fit_method.draw_samples, []
+    monkeypatch.setattr(fit_method, "draw_samples", lambda *given: drawn.append(1) or draw(*given))
+    capsys.readouterr()
+    assert fs.fit(study, "knn", model="plain", **sweep) == first
+    assert "note: knn-k-1, knn-k-2: fitted before, and nothing has changed since" in capsys.readouterr().out
+    assert not drawn
+    Path(study, "methods", "plain", "knn-k-2.safetensors").unlink()
+    fs.fit(study, "knn", model="plain", **sweep)
+    fs.fit(study, "knn", model="plain", **{**sweep, "data": fs.FitData(images=6, keep_embeddings=200)})
+    fs.stress.holdout(study, classes=["tree"], as_="trees")
+    fs.fit(study, "knn", model="plain", **{**sweep, "data": fs.FitData(images=6, keep_embeddings=200)})
+    assert len(drawn) == 3
+
+
+def test_flags_follow_what_was_scored(predicted: Trained) -> None:
+    """A method that is fitted again, or whose file is deleted, leaves the numbers of before, and all that is known of them."""
+    study, source = predicted.study, {"plain": predicted.source}
+    blended = fs.stress.blend(study, preset="fishyscapes-v2", set_="val", blending=fs.Blending(smallest=8), engine="local").sets[
+        0
+    ]
+    path = Path(study, "methods", "plain", "knn.safetensors")
+
+    def flags() -> tuple[list[str], list[str]]:
+        card = fs.reliability(study, worst=0, resamples=0).document
+        return card["models"][0]["methods"][0]["flags"], [note for note in card["notes"] if "knn" in note]
+
+    fs.fit(study, "knn", model="plain", validation=blended)
+    fs.predict(study, source, scorer=["msp", "knn"], measure=True, engine="local")
+    assert flags() == (
+        ["tuned-with-ood"],
+        [f"plain: knn was searched with {blended}, so that its numbers there are too good; judge it on other sets"],
+    )
+    assert [node.state for node in nodes(Snapshot(Path(study))) if node.artefact == "maps"] == ["done"]
+    fitted(predicted, "knn")
+    assert flags()[0] == ["tuned-with-ood"]
+    assert (
+        flags()[1][1]
+        == "plain: knn scored before being fitted again; these are the numbers of then, until `faultscape predict` scores anew"
+    )
+    (node,) = [node for node in nodes(Snapshot(Path(study))) if node.artefact == "maps"]
+    assert (node.state, node.line) == ("stale", f"faultscape predict {study} plain={predicted.source}")
+    assert "or a fitted method changed since" in node.words
+    path.unlink()
+    assert flags()[0] == ["tuned-with-ood"]
+    with refused(
+        OptionError,
+        "--scorer knn is a method that scored plain, and its file is gone; fit it again, or name the scorers that stay with --scorer; ",
+    ):
+        fs.predict(study, source, engine="local")
+    fitted(predicted, "knn")
+    fs.predict(study, source, measure=True, engine="local")
+    assert flags() == ([], [])
+    shutil.rmtree(path.parent)
+    card = fs.reliability(study, worst=0, resamples=0).document
+    assert "plain: the file of knn is gone, so that it is not known whether it was tuned with unknown objects" in card["notes"]
+
+
+def test_methods_go_with_their_model(predicted: Trained) -> None:
+    study = predicted.study
+    fitted(predicted, "knn")
+    fs.predict(study, {"plain": predicted.source}, scorer=["msp", "knn"], engine="local")
+    fs.predict(study, rename={"plain": "other"})
+    held = read_settings(Path(study)).models["other"]
+    assert held.source == f"{study}/models/other/backbone.py:net"
+    assert Path(study, "methods", "other", "knn.safetensors").is_file()
+    assert all(node.state == "done" for node in nodes(Snapshot(Path(study))) if node.artefact in ("maps", "methods"))
+    fs.fit(study, "mahalanobis", model="other")
+    fs.predict(study, {"other": held.source}, scorer=["msp", "knn", "mahalanobis"], engine="local")
+    fs.predict(study, remove=["other"])
+    assert Path(study, "methods", "other", "knn.safetensors").is_file()  # beside the network, which stays too
+
+
+def test_the_next_line_keeps_the_scorers_that_a_model_has(predicted: Trained) -> None:
+    fs.predict(predicted.study, {"plain": predicted.source}, scorer=["msp", "entropy"], engine="local")
+    out = told("fit", predicted.study, "odin", "--model", "plain")
+    assert out[-1].endswith(" --scorer msp --scorer entropy --scorer odin --measure")
 
 
 def test_methods_are_fitted_to_networks_of_other_heads(trained: Trained) -> None:
@@ -163,6 +250,8 @@ def test_methods_are_fitted_to_tokens(trained: Trained) -> None:
         fs.fit(study, method, model="tokens", method_options=QUICK.get(method, fs.MethodOptions()))
     fs.predict(study, {"tokens": source}, scorer=METHODS, engine="local")
     check_scores(study, "tokens")
+    fs.predict(study, remove=["tokens"])
+    assert not Path(study, "methods", "tokens").exists()
 
 
 def check_scores(study: str, model: str) -> None:
@@ -265,14 +354,17 @@ def test_layer_and_options_are_searched_on_a_set_with_anomalies_and_the_method_i
     fs.predict(study, {"plain": predicted.source}, scorer=["msp", "knn"], measure=True, engine="local")
     card = fs.reliability(study, worst=0, resamples=0).document
     (about,) = card["models"]
-    assert about["methods"] == [{"scorer": "knn", "layers": [best[0].candidate], "flags": ["tuned-with-ood"], "validation": name}]
+    (method,) = about["methods"]
+    assert method["options"] == {"k": int(found.searches["k"][0].candidate.removeprefix("k ")), "printed": False}
+    del method["options"]
+    assert method == {"scorer": "knn", "layers": [best[0].candidate], "flags": ["tuned-with-ood"], "validation": name}
     assert f"plain: knn was searched with {name}, so that its numbers there are too good; judge it on other sets" in card["notes"]
     table = Path(study, "reliability", "table-s4.md").read_text()
     assert "| model | scorer | flags |" in table
     assert "| plain | knn | tuned-with-ood |" in table
     assert "| plain | msp |  |" in table
     page = Path(study, "reliability", "report.html").read_text()
-    assert f"knn at {best[0].candidate}: tuned-with-ood" in page
+    assert f"knn at {best[0].candidate}, k {found.methods[0].options['k']}: tuned-with-ood" in page
     assert "<small>kNN density, tuned-with-ood</small>" in page
     assert "<small>Max probability</small>" in page
     with refused(
@@ -305,6 +397,23 @@ def test_what_a_method_cannot_be_fitted_to_is_said(predicted: Trained) -> None:
     assert "METHOD 'kn' is not known" in refused_text("fit", study, "kn", "--model", "plain")
     with refused(ModelError, "the study has no model 'plan'; it has plain.* Did you mean 'plain'?"):
         fs.fit(study, "knn", model="plan")
+
+
+def test_names_and_options_that_clash_are_refused(predicted: Trained) -> None:
+    with refused(OptionError, "--k and --sweep k=1,2 say the same option; leave one out"):
+        fitted(predicted, "knn", sweep="k=1,2", method_options=fs.MethodOptions(k=3))
+    for name in ("knn", "knn-", "knn-class", "flow-wide"):
+        with refused(
+            OptionError, f"--as '{name}': the name is knn-NAME, and not that of a method itself, or of one of another method"
+        ):
+            fitted(predicted, "knn", as_=name)
+
+
+def test_images_that_are_shown_at_another_size_or_at_several_are_refused(predicted: Trained) -> None:
+    fitted(predicted, "knn")
+    for shown in (fs.Shown(input_size="64x48"), fs.Shown(scales=[0.5, 1.0])):
+        with refused(ModelError, "its method knn was fitted to images shown with no options, and now it is "):
+            fs.predict(predicted.study, {"plain": predicted.source}, scorer=["knn"], engine="local", shown=shown)
 
 
 def test_options_that_change_nothing_are_refused(predicted: Trained) -> None:
@@ -390,7 +499,9 @@ def test_status_says_what_a_method_follows_from_and_the_line_that_fits_it_again(
 def test_names_of_fitted_methods_are_those_of_their_method(predicted: Trained) -> None:
     assert [one.name for one in fitted(predicted, "knn", as_="knn-mine").methods] == ["knn-mine"]
     for name in ("knn-class", "knn-class-mine", "knn", "flow-mine"):
-        with refused(OptionError, f"--as '{name}': the name of a fitted method begins with the method's own: knn-NAME"):
+        with refused(
+            OptionError, f"--as '{name}': the name is knn-NAME, and not that of a method itself, or of one of another method"
+        ):
             fitted(predicted, "knn", as_=name)
     with refused(OptionError, "give either --as or --sweep, which names its methods itself"):
         fitted(predicted, "knn", as_="knn-mine", sweep="k=1,2")

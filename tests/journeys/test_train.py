@@ -54,6 +54,16 @@ def test_the_card_says_which_networks_learnt_held_out_classes(trained: Trained) 
     assert [c["name"] for c in document["conditions"] if c["kind"] == "clean"] == ["main"]  # test images, and not validation's
 
 
+def test_images_with_objects_blended_in_have_the_role_of_what_they_were_made_of(
+    trained: Trained, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blending = fs.Blending(smallest=8)
+    made = fs.stress.blend(trained.study, preset="fishyscapes-v2", set_="train", blending=blending, engine="local")
+    data = fs.TrainingData(set_=["train", made.sets[0]])
+    fs.train(trained.study, "both", backbone=trained.own, loss="void-class", schedules=ONE, data=data)
+    assert "role test" not in capsys.readouterr().out
+
+
 def test_the_card_says_which_networks_have_seen_the_images_that_it_judges_them_on(
     trained: Trained, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -100,6 +100,19 @@ def test_too_few_embeddings_for_so_many_neighbours_are_refused(torch) -> None:
         KnnDensity.fit(["layer"], [some], {"k": 10, "printed": False}, np.arange(2))
 
 
+def test_no_neighbours_and_features_that_are_no_numbers_are_refused(torch) -> None:
+    import faultscape as fs
+
+    bad = torch.randn(200, 3)
+    bad[7, 1] = torch.nan
+    with refused(MetricError, "k is 0; expected 1 or more neighbours"):
+        fs.uncertainty.nearest(bad, bad, 0)
+    with refused(MetricError, "features hold NaN or infinity; expected finite numbers"):
+        fs.uncertainty.class_gaussians(bad, torch.zeros(200, dtype=torch.long))
+    with refused(MetricError, "embeddings hold NaN or infinity; expected finite numbers"):
+        fs.uncertainty.train_flow(bad, fs.uncertainty.FlowPlan(steps=1, blocks=1, width=4))
+
+
 def test_methods_of_several_k_share_one_search_of_a_grid(torch, monkeypatch: pytest.MonkeyPatch) -> None:
     from faultscape.uncertainty.methods import knn_density, neighbours
     from faultscape.uncertainty.methods.embeddings import Embeddings

@@ -25,9 +25,9 @@ from faultscape.study.tables.corpus import Image, part_name, read_corpus
 class LabelledImages:
     """Labelled images of a study; `places` may be called in several threads."""
 
-    def __init__(self, root: Path, settings: Settings, rows: Sequence[tuple[Image, Place]]) -> None:
+    def __init__(self, root: Path, settings: Settings, rows: Sequence[tuple[Image, Place]], roles: Sequence[str]) -> None:
         self._root, self._classes = root, settings.class_list
-        self.rows = tuple(rows)
+        self.rows, self.roles = tuple(rows), tuple(roles)
         self._lock = threading.Lock()
         self._manifests = lru_cache(maxsize=8)(lambda folder: read_manifest(root / folder))
         self._maps = lru_cache(maxsize=8)(self._open)
@@ -62,8 +62,16 @@ def find_labelled(
     if lost := next((name for name in sets or () if name not in known), None):
         raise OptionError(f"--{option} {lost!r}: the study has no such set; it has {', '.join(known)}.{closest(lost, known)}")
     judged = with_labels(root, find_judged(root, images, evidence.choose_truth(root, truth)))
-    rows = [(image, judged[image.id].semantic) for image in of_sets_or_role(images, sets, role)]
-    return LabelledImages(root, settings, [(image, place) for image, place in rows if place is not None])
+    places = [(image, judged[image.id].semantic) for image in of_sets_or_role(images, sets, role)]
+    rows = [(image, place) for image, place in places if place is not None]
+    return LabelledImages(root, settings, rows, [role_of(image, images) for image, _ in rows])
+
+
+def role_of(image: Image, images: Mapping[str, Image]) -> str:
+    """Return the role of an image, of a made one that of the image it was made of."""
+    while image.parent in images:
+        image = images[image.parent]
+    return image.role
 
 
 def of_sets_or_role(images: Mapping[str, Image], sets: Sequence[str] | None, role: str) -> list[Image]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from faultscape.nouns import JsonObject, Slots
 from faultscape.selection.spares import effective
 from faultscape.stages import evidence
+from faultscape.stages.fitted_words import fitted_again
 from faultscape.stages.label_counts import LabelCount, count_labels
 from faultscape.stages.pairs import corpus_key, wanted
 from faultscape.study.json_text import read_object
@@ -88,6 +89,11 @@ class Snapshot:
     def outdated_models(self) -> frozenset[str]:
         """The models whose maps were made at another working size, from other photos, of other classes, or in part by another network."""
         return frozenset(label_maps.outdated(self.root, self.settings, each_whole_digest(self.root)))
+
+    @cached_property
+    def fitted_again(self) -> frozenset[str]:
+        """The models of which a method was fitted again since it scored."""
+        return frozenset(name for name in self.models if fitted_again(self.root, self.settings, name))
 
     @cached_property
     def stored_pairs(self) -> dict[str, Mapping[str, Part]]:

@@ -11,6 +11,7 @@ that in which people count, so that rows without names are not taken.
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -282,6 +283,11 @@ def change_models(root: Path, names: dict[str, str]) -> None:
         if about["kind"] == "ensemble":  # which names its members
             kind, _, members = str(about["source"]).partition(":")
             about["source"] = f"{kind}:{','.join(names[member] for member in members.split(','))}"
+    for before, after in names.items():  # networks that were trained here lie under their names
+        was, now = (os.path.abspath(root / "models" / name) for name in (before, after))
+        source = str(document["models"][after]["source"])
+        if before != after and (source == was or source.startswith(f"{was}/")):
+            document["models"][after]["source"] = now + source.removeprefix(was)
     put(path, tomlkit.dumps(document).encode())
 
 

@@ -50,6 +50,14 @@ def about_text(about: MethodAbout) -> str:
     return json.dumps(_READ.dump_python(about, mode="json"), sort_keys=True)
 
 
+def about_of(text: str, path: Path) -> MethodAbout:
+    """Return what such a text says; ModelError where it is none, of the file ``path``."""
+    try:
+        return _READ.validate_json(text)
+    except ValueError as error:
+        raise not_a_method(path, error) from None
+
+
 def read_about(path: Path) -> MethodAbout:
     """Return what the file of a fitted method says of itself; ModelError where it is none."""
     try:

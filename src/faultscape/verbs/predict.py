@@ -55,7 +55,7 @@ def predict(
     keep
         What is kept beside labels: confidence, probabilities (or probabilities=K, the K largest), logits, embedding=LAYER. Repeat it for more; labels: nothing else.
     scorer
-        How doubt of each pixel is scored: msp, entropy, margin, max-logit, energy, of several views or members also predictive-entropy, expected-entropy, mutual-information, of a Gaussian process variance; random; or file.py:NAME. Kept as float32; with --measure counted instead. Repeat it for more; none: no doubt any more.
+        How doubt of each pixel is scored: msp, entropy, margin, max-logit, energy, of several views or members also predictive-entropy, expected-entropy, mutual-information, of a Gaussian process variance, of networks trained with void pixels void, outlier and differential-entropy; random; a method that `fit` fitted (knn, flow, ...); or file.py:NAME. Kept as float32; with --measure counted instead. Repeat it for more; none: no doubt any more.
     measure
         Measure each map against a truth while it is made, with its confidence, which is not kept: `measure` finds it done.
     truth

@@ -23,7 +23,7 @@ from faultscape.uncertainty.methods.catalogue import method_named
 if TYPE_CHECKING:
     from faultscape.uncertainty.methods.method import Fitted, MovesInput
 
-_SHOWN = ("input_size", "window", "mean", "std", "layout", "multiple")  # options from which features follow
+_SHOWN = ("size", "window", "scales", "mean", "std", "layout", "multiple")  # options from which features follow
 
 
 def load_methods(folder: str, words: Sequence[str], name: str) -> dict[str, Fitted]:

@@ -190,10 +190,11 @@ class CardTraining(TypedDict):
 
 
 class CardMethod(TypedDict):
-    """A fitted method among the scorers of a model: the layers that it taps, its flags, and the set that it was searched with, '' for none."""
+    """A fitted method among the scorers of a model: the layers that it taps, its options, its flags, and the set that it was searched with, '' for none."""
 
     scorer: str
     layers: list[str]
+    options: dict[str, bool | int | float | str]
     flags: list[str]
     validation: str
 

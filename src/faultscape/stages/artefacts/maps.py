@@ -22,7 +22,7 @@ def _made_from(snapshot: Snapshot, _name: str) -> dict[str, str] | None:
 def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:
     wanted = {}
     for model in snapshot.models:
-        state = _OTHER if model in snapshot.outdated_models else _HELD
+        state = _OTHER if model in snapshot.outdated_models or model in snapshot.fitted_again else _HELD
         wanted |= {f"{model} {part_name(shard)}": state for shard in snapshot.shard_sizes}
     return wanted
 
@@ -30,7 +30,7 @@ def _made_from_now(snapshot: Snapshot, _name: str) -> dict[str, str]:
 def lacking_parts(snapshot: Snapshot) -> dict[str, int]:
     """Return {model: shards without a part}, of those that lack some or are outdated."""
     lacking = {m: sum(part_name(s) not in snapshot.stored_maps[m] for s in snapshot.shard_sizes) for m in snapshot.models}
-    return {m: number for m, number in lacking.items() if number or m in snapshot.outdated_models}
+    return {m: number for m, number in lacking.items() if number or m in snapshot.outdated_models or m in snapshot.fitted_again}
 
 
 def _describe(snapshot: Snapshot, _name: str) -> str:
@@ -40,7 +40,7 @@ def _describe(snapshot: Snapshot, _name: str) -> str:
         why = (
             f"{counted(number, 'shard')} to do"
             if number
-            else "the working size, photos, the network or its temperature changed since"
+            else "the working size, photos, the network, its temperature or a fitted method changed since"
         )
         return f"{', '.join(late)}: {why}"
     if len(models) < 2:

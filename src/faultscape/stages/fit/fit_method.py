@@ -5,8 +5,9 @@ Conventions: STUDY/methods/MODEL/NAME.safetensors is all that a method is; NAME 
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from faultscape.prediction import devices
 from faultscape.progress import progress
 from faultscape.stages import evidence
 from faultscape.stages.artefacts.methods import inputs_of
+from faultscape.stages.fit.fitted_before import fitted_before, named_methods
 from faultscape.stages.fit.layer_search import AnomalousImages, outer_layers
 from faultscape.stages.fit.open_model import OpenedModel, open_model
 from faultscape.stages.fit.options import FitOptions
@@ -53,6 +55,7 @@ class _Work:
 
     root: Path
     name: str
+    called: str
     method: Method
     model: OpenedModel
     samples: Mapping[str, Embeddings]
@@ -79,6 +82,12 @@ def fit_method(options: FitOptions) -> FittedMethods:
     model = open_model(root, settings, options.model, options.device or "", layers)
     meaning = meaning_of(model, settings, read_stress(root))
     candidates = _candidates(method, model, layers, options)
+    sets = tuple(sorted({image.set for image, _ in rows.rows})) if rows is not None else ()
+    provenance = _provenance(root, options, sets)
+    beside = tuple(word.partition("@")[0] for word in settings.models[options.model].options.get("scorer", [])) if options.model in settings.models else ()  # fmt: skip
+    if (before := fitted_before(root, options, method, model, provenance)) is not None:
+        print(f"note: {', '.join(one.name for one in before.methods)}: fitted before, and nothing has changed since")
+        return replace(before, beside=beside)
     with devices.fixed_threads(model.threads):
         samples, images = dict[str, Embeddings](), 0
         if rows is not None:
@@ -92,9 +101,19 @@ def fit_method(options: FitOptions) -> FittedMethods:
             )
         drawn = rows.key() if rows is not None else ""
         key = key_of(model.digest, drawn, options.images, options.keep_embeddings, options.seed, meaning.places.tolist())
-        sets = tuple(sorted({image.set for image, _ in rows.rows})) if rows is not None else ()
-        provenance = _provenance(root, options, sets)
-        work = _Work(root, options.model, method, model, samples, meaning.channels, key, options.seed, sets, provenance)
+        work = _Work(
+            root,
+            options.model,
+            options.as_ or options.method,
+            method,
+            model,
+            samples,
+            meaning.channels,
+            key,
+            options.seed,
+            sets,
+            provenance,
+        )
         base = {**method.options, **told}
         searched: dict[str, list[Tried]] = {}
         if options.select_layer and method.taps != "none":
@@ -103,7 +122,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
             layers = tuple(candidates)
         if anomalous is not None:
             _search_options(work, layers, base, options.searches(method), anomalous, searched)
-        return _made(work, layers, base, options, searched, images, anomalous)
+        return replace(_made(work, layers, base, options, searched, images, anomalous), beside=beside)
 
 
 def _provenance(root: Path, options: FitOptions, sets: tuple[str, ...]) -> JsonObject:
@@ -143,7 +162,7 @@ def _training_images(root: Path, settings: Settings, options: FitOptions) -> Lab
         raise OptionError(
             f"{', '.join(shown)}: has labels of anomaly, and a method must not learn what unknown objects look like; name other sets with --set"
         )
-    if tested := sum(image.role == "test" for image, _ in rows.rows):
+    if tested := rows.roles.count("test"):
         print(f"note: {tested} of {len(rows)} training images have role test; judge the method on other images")
     return rows
 
@@ -184,7 +203,7 @@ def _fit(
     for layer in layers:
         key = key_of(work.key, layer, vars(plan))
         if key not in work.flows:
-            folder = work.root / "methods" / work.name / f".flow-{key[:16]}"
+            folder = work.root / "methods" / work.name / f".flow-{work.called}-{key[:16]}"
             with progress(f"flow of {layer}", plan.steps) as tick:
                 on = device if device.startswith("cuda") else "cpu"
                 work.flows[key] = train_flow(work.samples[layer].values, plan, folder, key, on, tick)
@@ -246,10 +265,8 @@ def _made(
     anomalous: AnomalousImages | None,
 ) -> FittedMethods:
     made = []
-    key, values = options.swept(work.method)
-    for value in values or (None,):
-        own = dict(base) if value is None else {**base, key: value}
-        name = options.as_ or (options.method if value is None else f"{options.method}-{key.replace('_', '-')}-{_shown(value)}")
+    for name, swept in named_methods(options, work.method):
+        own = {**base, **swept}
         weights = None
         if own.get("join") == "logistic":
             assert anomalous is not None  # check_search
@@ -280,6 +297,10 @@ def _made(
         )
         write(path, about, found.tensors())
         made.append(FittedMethod(name, tuple(layers), own, flags))
+    for left in (work.root / "methods" / work.name).glob(
+        f".flow-{work.called}-*"
+    ):  # of a line that was stopped, and then given otherwise
+        shutil.rmtree(left, ignore_errors=True)
     with writing(work.root):
         log(work.root, "fit", model=work.name, method=options.method)
     drawn = max((len(one) for one in work.samples.values()), default=0)
@@ -292,8 +313,3 @@ def _made(
         drawn,
         {what: tuple(tried) for what, tried in searched.items()},
     )
-
-
-def _shown(value: Value) -> str:
-    """Return a value as it stands in a method's name."""
-    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value).lower()

@@ -22,6 +22,7 @@ from faultscape.stages import evidence
 from faultscape.stages.fit.open_model import OpenedModel
 from faultscape.stages.fit.result import Tried
 from faultscape.stages.image_truths import Judge, find_judged, with_labels
+from faultscape.stages.labelled_images import role_of
 from faultscape.stressors.holdout import hold_out
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image, read_corpus
@@ -47,9 +48,7 @@ class AnomalousImages:
             raise StudyError(
                 f"no image of {name} has labels of anomaly, which a search needs; blend objects into validation images (`faultscape stress blend`), or collect a data set that has them. Classes that a holdout withholds are what the study judges, and are not searched with"
             )
-        if tested := sum(
-            images.get(image.parent, image).role == "test" for image in self.images
-        ):  # of a blended image what it was made of
+        if tested := sum(role_of(image, images) == "test" for image in self.images):
             print(
                 f"note: {tested} of {counted(len(self.images), 'image')} to search with have role test, or were made of such; judge the method on other images"
             )

@@ -142,9 +142,9 @@ class FitOptions:
             }
         idle = [name.rstrip("_") for name, value in said.items() if value]
         if self.as_ is not None:
-            if fits_temperature or self.as_ == self.method or method_of(self.as_) != self.method:
+            if fits_temperature or self.as_ in (self.method, f"{self.method}-") or method_of(self.as_) != self.method:
                 raise OptionError(
-                    f"--as {self.as_!r}: the name of a fitted method begins with the method's own: {self.method}-NAME"
+                    f"--as {self.as_!r}: the name is {self.method}-NAME, and not that of a method itself, or of one of another method"
                 )
             check_name(self.as_, "method")
             if self.sweep:
@@ -177,7 +177,7 @@ class FitOptions:
         joins = {self.told(method).get("join"), *(self.swept(method)[1] if self.swept(method)[0] == "join" else ())}
         if "logistic" in joins and (self.validation is None or len(self.layer) < 2 or self.select_layer):
             raise OptionError(
-                "--join logistic needs several layers (--layer A,B) and --validation SET, whose images have labels of anomaly"
+                "--join logistic needs several layers (--layer A --layer B) and --validation SET, whose images have labels of anomaly"
             )
         if self.select_layer and self.validation is None:
             raise OptionError("--select-layer needs --validation SET, whose images have labels of anomaly")
@@ -201,6 +201,8 @@ class FitOptions:
         if key not in method.options or not equals or len(words) < 2 or not all(words) or len(set(words)) < len(words):
             known = ", ".join(name.replace("_", "-") for name in method.options) or "nothing to sweep"
             raise OptionError(f"--sweep {self.sweep!r} is not valid; use OPTION=A,B,C of method {method.name}, which has {known}")
+        if key in self.method_options.given:
+            raise OptionError(f"--{key.replace('_', '-')} and --sweep {self.sweep} say the same option; leave one out")
         made = tuple(_value(method.options[key], key, word) for word in words)
         for value in made:
             method.check({key: value})

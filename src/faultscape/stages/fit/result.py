@@ -61,6 +61,7 @@ class FittedMethods:
     images: int
     embeddings: int
     searches: dict[str, tuple[Tried, ...]] = field(default_factory=dict)
+    beside: tuple[str, ...] = ()  # scorers that the model has
 
     def __repr__(self) -> str:
         lines = []
@@ -74,6 +75,7 @@ class FittedMethods:
             lines.append(f"{self.model}: {method.name}{where}{flags}")
         if self.embeddings:
             lines.append(f"fitted   to {self.embeddings:,} embeddings of {counted(self.images, 'image')}")
-        scorers = " ".join(f"--scorer {method.name}" for method in self.methods)
+        names = dict.fromkeys([*self.beside, *(method.name for method in self.methods)])
+        scorers = " ".join(f"--scorer {name}" for name in names)
         lines.append(f"next     faultscape predict {self.study} {self.model}={self.source} {scorers} --measure")
         return "\n".join(lines)

@@ -135,6 +135,8 @@ def _apply(root: Path, renamed: Mapping[str, str], removed: Collection[str], not
     for name in removed:
         for folder in (root / "predictions" / name, root / "pairs" / name, *_folders(root, name)):
             remove(root, folder)
+        if not (root / "models" / name).exists():  # of a network that was trained here they stay beside it
+            remove(root, root / "methods" / name)
         for kept in _KEPT:
             (root / "reliability" / kept / f"{name}.json").unlink(missing_ok=True)
     for old, new in renamed.items():
@@ -147,6 +149,7 @@ def _apply(root: Path, renamed: Mapping[str, str], removed: Collection[str], not
                 root / "pairs" / old,
                 *_folders(root, old),
                 root / "models" / old,
+                root / "methods" / old,
             )
         ):
             move(root, folder, folder.with_name(new))

@@ -17,7 +17,7 @@ from faultscape.prediction import catalogue, networks, stamps
 from faultscape.prediction.keep import DOUBT, OTHERS, doubt_folder
 from faultscape.prediction.source import Opening, Origin, Request, Source, Trial
 from faultscape.stages.evidence import LABELS, truths
-from faultscape.stages.fitted_words import methods_folder, with_digests
+from faultscape.stages.fitted_words import keep_said, methods_folder, with_digests
 from faultscape.stages.pixel_counts import CountParts, counting_of, state_of_maps
 from faultscape.stages.predict import shard
 from faultscape.stages.predict.job import Job
@@ -177,6 +177,7 @@ def _request(root: Path, settings: Settings, name: str, place: str, source: Sour
     said = {key: value for key, value in said.items() if key in ("labels", *source.options)}
     if "scorer" in said:
         said["scorer"] = with_digests(root, name, cast("list[str]", said["scorer"]), of_network=source.load is not None)
+        keep_said(root, name, said["scorer"])
     held = before.labels if before else {}
     if held and "labels" in said and not options.labels:
         label_names.checked(name, held, settings)

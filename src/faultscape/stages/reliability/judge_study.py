@@ -27,7 +27,7 @@ from faultscape.reporting.reliability.tables import write_tables
 from faultscape.reporting.reliability.words import claims_text
 from faultscape.stages import evidence
 from faultscape.stages.artefacts.reliability import made_from_now
-from faultscape.stages.fitted_words import methods_of_model
+from faultscape.stages.fitted_words import fitted_again, methods_of_model, unknown_methods
 from faultscape.stages.given_options import given_options
 from faultscape.stages.reliability import card as cards
 from faultscape.stages.reliability.claims import compare_claims, read_claims, refuse_unknown_sets
@@ -151,7 +151,7 @@ def _document(
             if times.name in names
         ],
         "units": {"drawn": "groups" if units.grouped else "images", "count": units.count},
-        "notes": [*notes, *_unanswered(study, models, conditions), *told_beforehand(study, names, conditions), *_idle(found, options), *of_preset, *of_finders, *_constant(found), *_undeclared(settings, names), *_searched(study, names, conditions)],
+        "notes": [*notes, *_unanswered(study, models, conditions), *told_beforehand(study, names, conditions), *_idle(found, options), *of_preset, *of_finders, *_constant(found), *_undeclared(settings, names), *_searched(study, names, conditions), *_fitted_again(study, names)],
         "provenance": {
             "faultscape": __version__, "truth": study.truth, "inputs": made_from_now(Snapshot(study.root), study.truth),
             "arguments": {
@@ -209,7 +209,13 @@ def _model(
     model: CardModel = {"name": name, "kind": about.kind, "members": members, "flags": [], "scorers": scorers}
     if methods := methods_of_model(study.root, study.settings, name):
         model["methods"] = [
-            {"scorer": scorer, "layers": list(one.layers), "flags": list(one.flags), "validation": one.validation}
+            {
+                "scorer": scorer,
+                "layers": list(one.layers),
+                "options": one.options,
+                "flags": list(one.flags),
+                "validation": one.validation,
+            }
             for scorer, one in methods.items()
             if scorer in scorers
         ]
@@ -238,6 +244,21 @@ def _searched(study: LabelledStudy, models: Sequence[str], conditions: Sequence[
         for scorer, about in methods_of_model(study.root, study.settings, model).items()
         if about.flags and about.validation in judged
     ]
+
+
+def _fitted_again(study: LabelledStudy, models: Sequence[str]) -> list[str]:
+    """Return what to say of methods that are others by now than those that scored, and of those of which nothing is known."""
+    out = []
+    for model in models:
+        if again := fitted_again(study.root, study.settings, model):
+            out.append(
+                f"{model}: {', '.join(again)} scored before being fitted again; these are the numbers of then, until `faultscape predict` scores anew"
+            )
+        if unknown := unknown_methods(study.root, study.settings, model):
+            out.append(
+                f"{model}: the file of {', '.join(unknown)} is gone, so that it is not known whether it was tuned with unknown objects"
+            )
+    return out
 
 
 def _unanswered(study: LabelledStudy, models: Sequence[ModelNumbers], conditions: Sequence[Condition]) -> list[str]:

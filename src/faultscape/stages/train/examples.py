@@ -36,8 +36,8 @@ class Examples:
 
     @property
     def roles(self) -> list[str]:
-        """The role of each image."""
-        return [image.role for image, _ in self._images.rows]
+        """The role of each image, of a made one that of the image it was made of."""
+        return list(self._images.roles)
 
     @property
     def parents(self) -> set[str]:

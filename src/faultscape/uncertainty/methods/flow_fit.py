@@ -76,6 +76,8 @@ def train_flow(
         raise MetricError(
             f"{len(values)} embeddings of {values.shape[1]} numbers; a flow needs 100 or more of 2 or more: keep more, or choose another layer"
         )
+    if not torch.isfinite(values).all():
+        raise MetricError("embeddings hold NaN or infinity; expected finite numbers")
     choosing, testing, learning = values[order[:held]], values[order[held : 2 * held]], values[order[2 * held :]]
     flow = RealNVP(values.shape[1], plan.blocks, plan.width, plan.depth, plan.seed)
     flow.centre.copy_(learning.mean(0))

@@ -26,6 +26,8 @@ def class_gaussians(features: Tensor, classes: Tensor, shrink: float = SHRINK) -
     if not known.any():
         raise MetricError("no training embedding lies in a patch of one class; give larger images, or a layer of a finer grid")
     values, own = features[known].double(), classes[known]
+    if not torch.isfinite(values).all():
+        raise MetricError("features hold NaN or infinity; expected finite numbers")
     there, place = own.unique(return_inverse=True)
     means = torch.zeros(len(there), values.shape[1], dtype=torch.float64).index_add_(0, place, values)
     means /= torch.bincount(place)[:, None]

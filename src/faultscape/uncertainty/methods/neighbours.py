@@ -59,6 +59,8 @@ def nearest(queries: Tensor, keys: Tensor, k: int) -> tuple[Tensor, Tensor]:
     >>> nearest(keys[:1], keys, 2)[1].tolist()
     [[0, 1]]
     """
+    if k < 1:
+        raise MetricError(f"k is {k}; expected 1 or more neighbours")
     if k > len(keys):
         raise MetricError(f"{len(keys)} training embeddings; {k} neighbours need as many: lower k, or keep more embeddings")
     found = [_nearest(some, keys, k) for some in queries.split(_QUERIES)]
