@@ -282,6 +282,20 @@ def test_views_hold_the_numbers_of_the_card() -> None:
     assert [round(lost or 0, 3) for _, lost in held["grids"][0]["rows"][0]["cells"]] == [0.114, 0.343, 0.571]
     (blended, things) = views.anomaly_sets(what, index)
     assert (blended["share"], things["holdout"], len(blended["rows"])) == (0.02, "things", 6)
+    lows = {
+        (c["model"], c["scorer"]): c["low"]
+        for c in what["cells"]
+        if (c["condition"], c["metric"]) == ("blended", "average_precision")
+    }
+    wanted = [
+        f"{model} ({scorer})" for (model, scorer), low in lows.items() if scorer == "energy" and low is not None and low > 0.02
+    ]
+    assert blended["others_above"] == wanted
+    assert wanted
+    for cell in what["cells"]:
+        if (cell["condition"], cell["metric"], cell["scorer"]) == ("blended", "average_precision", "energy"):
+            cell["low"] = 0.02  # no better than chance may be
+    assert views.anomaly_sets(what, CardIndex(what))[0]["others_above"] == []
     assert [row["title"] for row in blended["rows"][:2]] == ["Max probability", "Energy"]
     assert views.mark({"model": "a", "metric": "ece", "value": 0.01, "low": -0.02, "high": 0.04}).low == 0.0
     ranks = views.without_labels(what, index)
