@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 
 import faultscape as fs
 from faultscape.errors import ModelError, OptionError
+from faultscape.stages.graph import nodes
+from faultscape.stages.snapshot import Snapshot
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import read_corpus
 from made_training import FEW, FEW_WORDS, NAMES, NETWORK, ONE, VOID, Trained, doubt_of, image_of
@@ -53,6 +56,16 @@ def test_the_card_says_which_networks_learnt_held_out_classes(trained: Trained) 
     assert "Trained without them: plain. <strong>Trained with some of them: all (car).</strong>" in page
     assert "which the study does not know" not in page
     assert [c["name"] for c in document["conditions"] if c["kind"] == "clean"] == ["main"]  # test images, and not validation's
+
+
+def test_status_names_networks_that_were_not_predicted_yet(trained: Trained) -> None:
+    study = trained.study
+    fs.train(study, "small", backbone="segformer-b0", schedules=replace(ONE, crop="32x32"))
+    (node,) = [node for node in nodes(Snapshot(Path(study))) if node.artefact == "maps"]
+    assert node.line == f"faultscape predict {study} plain={trained.source} small={study}/models/small"
+    told(*node.line.split()[1:], "--engine", "local")
+    (node,) = [node for node in nodes(Snapshot(Path(study))) if node.artefact == "maps"]
+    assert node.state == "done"
 
 
 def test_made_images_have_the_role_of_what_they_were_made_of(trained: Trained, capsys: pytest.CaptureFixture[str]) -> None:

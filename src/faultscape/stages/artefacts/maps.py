@@ -6,6 +6,7 @@ import shlex
 
 from faultscape.errors import counted
 from faultscape.stages.artefact import Artefact
+from faultscape.stages.artefacts import networks
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.tables.corpus import part_name
 
@@ -52,7 +53,9 @@ def _describe(snapshot: Snapshot, _name: str) -> str:
 
 def _line(snapshot: Snapshot, _name: str) -> str:
     models = snapshot.settings.models
-    sources = [shlex.quote(f"{m}={models[m].source}") for m in lacking_parts(snapshot)]
+    lacking = {name: models[name].source for name in lacking_parts(snapshot)}
+    trained = {name: source for name, source in networks.sources(snapshot).items() if name not in models}
+    sources = [shlex.quote(f"{name}={source}") for name, source in (lacking or trained).items()]
     return f"faultscape predict {snapshot.place} {' '.join(sources or ['NAME=SOURCE'] * (2 - len(models)))}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from faultscape import plug
 from faultscape.errors import FaultscapeError
 from faultscape.nouns import JsonObject
 from faultscape.stages.artefact import METHOD, Again, Artefact, Provenance, arguments_of, gone_file, provenance_of
@@ -15,7 +16,7 @@ from faultscape.stages.withheld import find_withheld
 from faultscape.study.parts import key_of
 
 METHOD_NUMBER = 3  # raised when the same options come to train in another way
-MODELS, NETWORK, WEIGHTS, BEGUN = "models", "network.json", "weights.safetensors", "begun.json"
+MODELS, NETWORK, WEIGHTS, BEGUN, OWN_FILE = "models", "network.json", "weights.safetensors", "begun.json", "backbone.py"
 
 
 def inputs_of(snapshot: Snapshot, sets: Sequence[str], truth: str, arguments: JsonObject) -> dict[str, str]:
@@ -51,6 +52,18 @@ def key(snapshot: Snapshot, name: str) -> str:
 
 def _provenance(snapshot: Snapshot, name: str) -> Provenance | None:
     return provenance_of(_held(snapshot, name))
+
+
+def sources(snapshot: Snapshot) -> dict[str, str]:
+    """Return {name: how `predict` names it} of the networks that were trained, those with a backbone of one's own by the function in their folder."""
+    out = {}
+    for name in _instances(snapshot):
+        if (_folder(snapshot, name) / NETWORK).is_file():
+            about = _held(snapshot, name).get("network")
+            backbone = str(about.get("backbone", "")) if isinstance(about, dict) else ""
+            own = f"/{OWN_FILE}:{backbone.rpartition(':')[2]}" if plug.is_own(backbone) else ""
+            out[name] = f"{snapshot.place}/{MODELS}/{name}{own}"
+    return out
 
 
 def _instances(snapshot: Snapshot) -> list[str]:

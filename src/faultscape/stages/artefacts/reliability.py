@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from faultscape.errors import counted
 from faultscape.stages.artefact import METHOD, Again, Artefact, Provenance, arguments_of, gone_file, provenance_of
 from faultscape.stages.artefacts import labels
 from faultscape.stages.given_options import option_words
@@ -108,7 +109,7 @@ RELIABILITY = Artefact(
     instances=_instances,
     made_from=_made_from,
     made_from_now=_made_from_now,
-    describe=lambda snapshot, _: f"the card of {len(snapshot.models)} models",
+    describe=lambda snapshot, _: f"the card of {counted(len(snapshot.models), 'model')}",
     line=_line,
     again=again,
     waits=lambda _snapshot, _name: True,
