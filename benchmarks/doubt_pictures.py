@@ -27,7 +27,7 @@ from faultscape.stressors.objects.drawn import drawn_cutouts
 from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import read_corpus
 
-BLENDED = "main-fishyscapes-v2"
+BLENDED = "fishyscapes-v2"
 WIDTH, MARGIN, CAPTION = 300, 8, 22
 INK, PAPER, OUTLINE = (40, 40, 40), (255, 255, 255), (230, 120, 40)
 
