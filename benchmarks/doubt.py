@@ -25,6 +25,7 @@ from heads import collect, kept_classes, make_tree, make_withheld, spread
 from PIL import Image
 
 import faultscape as fs
+from faultscape.metrics.scorers import SCORERS
 from faultscape.reporting.reliability.document import Card, find_cell, flags_of_score
 from faultscape.stressors.objects.cutout import Cutout, connected_cutouts, usable_cutouts
 from faultscape.stressors.objects.drawn import drawn_cutouts
@@ -203,7 +204,8 @@ def table(folder: Path) -> None:
             value_of(found, condition, f"{metric} {scorer}") for condition in titles for metric in ("average_precision", "fpr95")
         ]
         wrong = [find_cell(cards[id(cell)], name_of(cell), "main", "error_ap", scorer) for cell in mine]
-        numbers.append(spread([held["value"] if held else None for held in wrong]))
+        told = all(one.tells_errors for one in SCORERS if one.name == scorer)
+        numbers.append(spread([held["value"] if held else None for held in wrong]) if told else "–")
         flags = (
             TUNED
             if scorer in SEARCHED
