@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from faultscape.reporting.reliability.document import CORRUPTED, TITLES, Card, CardCell
 from faultscape.reporting.reliability.tables import conditions_of, main_scorer
@@ -195,6 +196,15 @@ def above_chance(index: CardIndex, condition: str, share: float | None) -> list[
     if share is None or not any(low is not None for low in lows.values()):
         return None
     return [name for name, low in lows.items() if low is not None and low > share]
+
+
+def others_above(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], share: float | None) -> list[str]:
+    """Return (model, scorer) in words of the rows, beside models' own, whose AP is conclusively above the share of anomalous pixels."""
+    if share is None or "average_precision" not in metrics:
+        return []
+    place = metrics.index("average_precision")
+    lows = [(row["marks"][place].low, f"{row['model']} ({row['scorer']})") for row in rows if not row["main"]]
+    return [name for low, name in lows if low is not None and low > share]
 
 
 def listed(names: Sequence[str]) -> str:

@@ -28,7 +28,7 @@ from faultscape.reporting.reliability.document import (
     method_flags,
 )
 from faultscape.reporting.reliability.figures import Line, Point
-from faultscape.reporting.reliability.questions import CardIndex, Question, Standing, above_chance
+from faultscape.reporting.reliability.questions import CardIndex, Question, Standing, above_chance, others_above
 from faultscape.reporting.reliability.tables import Column, conditions_of, views_of
 from faultscape.stressors.catalogue import CORRUPTIONS
 
@@ -192,20 +192,11 @@ def anomaly_sets(card: Card, index: CardIndex) -> list[dict[str, Any]]:
         out.append(
             {
                 "name": name, "about": condition, "share": share, "rows": rows, "axes": axes, "metrics": [TITLES[m] for m in metrics],
-                "above": above_chance(index, name, share), "others_above": _others_above(rows, metrics, share), "objects": _objects(card, index, name), "holdout": condition.get("holdout", ""), "trained": _trained(card, condition.get("withheld", [])),
+                "above": above_chance(index, name, share), "others_above": others_above(rows, metrics, share), "objects": _objects(card, index, name), "holdout": condition.get("holdout", ""), "trained": _trained(card, condition.get("withheld", [])),
                 "chance": [_CHANCE.get(m, share if m == "average_precision" else None) for m in metrics],
             }
         )  # fmt: skip
     return out
-
-
-def _others_above(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], share: float | None) -> list[str]:
-    """Return (model, scorer) in words of the rows, beside models' own, whose AP is conclusively above the share of anomalous pixels."""
-    if share is None or "average_precision" not in metrics:
-        return []
-    place = metrics.index("average_precision")
-    lows = [(row["marks"][place].low, f"{row['model']} ({row['scorer']})") for row in rows if not row["main"]]
-    return [name for low, name in lows if low is not None and low > share]
 
 
 def _trained(card: Card, withheld: Sequence[str]) -> dict[str, Any]:
