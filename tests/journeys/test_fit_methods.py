@@ -158,8 +158,11 @@ def test_the_same_line_again_fits_nothing(
     assert fs.fit(study, "knn", model="plain", **sweep) == first
     assert "note: knn-k-1, knn-k-2: fitted before, and nothing has changed since" in capsys.readouterr().out
     assert not drawn
-    Path(study, "methods", "plain", "knn-k-2.safetensors").unlink()
+    path = Path(study, "methods", "plain", "knn-k-2.safetensors")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-8])  # what its header says is there still, and its tensors are not whole
     fs.fit(study, "knn", model="plain", **sweep)
+    assert path.read_bytes() == whole
     fs.fit(study, "knn", model="plain", **{**sweep, "data": fs.FitData(images=6, keep_embeddings=200)})
     fs.stress.holdout(study, classes=["tree"], as_="trees")
     fs.fit(study, "knn", model="plain", **{**sweep, "data": fs.FitData(images=6, keep_embeddings=200)})
@@ -204,7 +207,10 @@ def test_flags_follow_what_was_scored(predicted: Trained) -> None:
     fitted(predicted, "knn")
     fs.predict(study, source, measure=True, engine="local")
     assert flags() == ([], [])
-    shutil.rmtree(path.parent)
+    for said in (path.parent / "scored").iterdir():
+        said.write_bytes(b"\xff{")
+    path.unlink()
+    assert [node.state for node in nodes(Snapshot(Path(study))) if node.artefact == "maps"] == ["done"]
     card = fs.reliability(study, worst=0, resamples=0).document
     assert "plain: the file of knn is gone, so that it is not known whether it was tuned with unknown objects" in card["notes"]
 

@@ -50,10 +50,13 @@ def _scored(root: Path, settings: Settings, model: str) -> Iterator[tuple[str, M
         if (parts := split_fitted(word)) is not None:
             (name, of), folder = parts, methods_folder(root, model)
             path, said = folder / f"{name}{ENDING}", folder / _SAID / f"{word}.json"
-            if said.is_file():
-                yield name, about_of(said.read_text(encoding="utf-8"), said), path
-            else:
-                yield name, read_about(path) if path.is_file() and digest(path) == of else None, path
+            about = None
+            with suppress(ModelError, OSError, UnicodeDecodeError):  # gone or damaged: it is not known
+                if said.is_file():
+                    about = about_of(said.read_text(encoding="utf-8"), said)
+                elif path.is_file() and digest(path) == of:
+                    about = read_about(path)
+            yield name, about, path
 
 
 def keep_said(root: Path, model: str, words: Sequence[str]) -> None:

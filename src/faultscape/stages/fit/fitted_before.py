@@ -11,6 +11,7 @@ from typing import Any
 
 from faultscape.errors import ModelError
 from faultscape.nouns import JsonObject
+from faultscape.prediction.doubt_methods.beside_network import built
 from faultscape.stages.fit.open_model import OpenedModel
 from faultscape.stages.fit.options import FitOptions
 from faultscape.stages.fit.result import FittedMethod, FittedMethods, Tried
@@ -25,9 +26,11 @@ def fitted_before(
     """Return what the same line fitted before to the same network, images and labels; None where any of it is another now."""
     made, about = [], None
     for name, _ in named_methods(options, method):
+        path = root / "methods" / options.model / f"{name}{ENDING}"
         try:
-            about = read_about(root / "methods" / options.model / f"{name}{ENDING}")
-        except ModelError:
+            about = read_about(path)
+            built(path)
+        except ModelError:  # it is not there, or damaged
             return None
         said = json.dumps([about.provenance, about.network, about.shown], sort_keys=True)
         if said != json.dumps([provenance, model.digest, model.shown], sort_keys=True):
