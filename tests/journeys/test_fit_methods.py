@@ -230,6 +230,15 @@ def test_methods_go_with_their_model(predicted: Trained) -> None:
     assert Path(study, "methods", "other", "knn.safetensors").is_file()  # beside the network, which stays too
 
 
+def test_checkpoints_of_a_line_that_was_given_otherwise_go_and_those_of_another_name_stay(predicted: Trained) -> None:
+    folder = Path(predicted.study, "methods", "plain")
+    mine, other = (folder / f".flow-{name}-{'0' * 16}" for name in ("flow", "flow-wide"))
+    for left in (mine, other):
+        left.mkdir(parents=True)
+    fitted(predicted, "flow")
+    assert (mine.exists(), other.exists()) == (False, True)
+
+
 def test_the_next_line_keeps_the_scorers_that_a_model_has(predicted: Trained) -> None:
     fs.predict(predicted.study, {"plain": predicted.source}, scorer=["msp", "entropy"], engine="local")
     out = told("fit", predicted.study, "odin", "--model", "plain")

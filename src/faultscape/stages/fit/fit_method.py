@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import MetricError, ModelError, OptionError, StudyError
+from faultscape.metrics.scorers import split_fitted
 from faultscape.nouns import JsonObject
 from faultscape.prediction import devices
 from faultscape.progress import progress
@@ -46,6 +47,7 @@ from faultscape.uncertainty.methods.logistic import logistic_weights
 from faultscape.uncertainty.methods.method import Fitted, write
 
 _CANDIDATES = 8  # layers that are tried
+_KEY = 16  # digits of a key in the name of a folder of checkpoints
 _SHOWN = 128  # sides of the image by which they are found
 
 
@@ -84,7 +86,9 @@ def fit_method(options: FitOptions) -> FittedMethods:
     candidates = _candidates(method, model, layers, options)
     sets = tuple(sorted({image.set for image, _ in rows.rows})) if rows is not None else ()
     provenance = _provenance(root, options, sets)
-    beside = tuple(word.partition("@")[0] for word in settings.models[options.model].options.get("scorer", [])) if options.model in settings.models else ()  # fmt: skip
+    held = settings.models.get(options.model)
+    words = held.options.get("scorer", []) if held else []
+    beside = tuple(parts[0] if (parts := split_fitted(word)) else word for word in words)
     if (before := fitted_before(root, options, method, model, provenance)) is not None:
         print(f"note: {', '.join(one.name for one in before.methods)}: fitted before, and nothing has changed since")
         return replace(before, beside=beside)
@@ -203,7 +207,7 @@ def _fit(
     for layer in layers:
         key = key_of(work.key, layer, vars(plan))
         if key not in work.flows:
-            folder = work.root / "methods" / work.name / f".flow-{work.called}-{key[:16]}"
+            folder = work.root / "methods" / work.name / f".flow-{work.called}-{key[:_KEY]}"
             with progress(f"flow of {layer}", plan.steps) as tick:
                 on = device if device.startswith("cuda") else "cpu"
                 work.flows[key] = train_flow(work.samples[layer].values, plan, folder, key, on, tick)
@@ -297,9 +301,8 @@ def _made(
         )
         write(path, about, found.tensors())
         made.append(FittedMethod(name, tuple(layers), own, flags))
-    for left in (work.root / "methods" / work.name).glob(
-        f".flow-{work.called}-*"
-    ):  # of a line that was stopped, and then given otherwise
+    of_this_name = f".flow-{work.called}-{'[0-9a-f]' * _KEY}"  # of a line that was stopped, and then given otherwise
+    for left in (work.root / "methods" / work.name).glob(of_this_name):
         shutil.rmtree(left, ignore_errors=True)
     with writing(work.root):
         log(work.root, "fit", model=work.name, method=options.method)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 
 from faultscape.errors import counted
@@ -76,6 +77,6 @@ class FittedMethods:
         if self.embeddings:
             lines.append(f"fitted   to {self.embeddings:,} embeddings of {counted(self.images, 'image')}")
         names = dict.fromkeys([*self.beside, *(method.name for method in self.methods)])
-        scorers = " ".join(f"--scorer {name}" for name in names)
+        scorers = " ".join(f"--scorer {shlex.quote(name)}" for name in names)
         lines.append(f"next     faultscape predict {self.study} {self.model}={self.source} {scorers} --measure")
         return "\n".join(lines)
