@@ -211,6 +211,16 @@ def test_differences_are_signed_and_over_what_both_have(counted: str) -> None:
     }
 
 
+def test_the_line_that_fills_a_gap_drops_no_scorer(corpus: made.Corpus, tmp_path: Path) -> None:
+    study, sources = stressed(corpus, tmp_path), nets(corpus)
+    for name, scorers in zip(sources, (["energy", "msp"], ["energy", "entropy"]), strict=False):
+        fs.predict(study, {name: sources[name]}, scorer=scorers, measure=True, engine="local")
+    first, second = list(sources)[:2]
+    lines = {gap["model"]: gap["line"] for gap in fs.reliability(study, engine="local").document["gaps"]}
+    assert lines[first].endswith("--scorer energy --scorer msp --scorer entropy --measure")
+    assert lines[second].endswith("--scorer energy --scorer entropy --scorer msp --measure")
+
+
 def test_what_is_lacking_is_said_with_the_line_that_fills_it(corpus: made.Corpus, tmp_path: Path) -> None:
     study = stressed(corpus, tmp_path)
     fs.predict(study, {"net": nets(corpus)["net"]}, scorer=["msp"], measure=True, engine="local")

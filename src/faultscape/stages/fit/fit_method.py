@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from faultscape.errors import MetricError, ModelError, OptionError, StudyError
-from faultscape.metrics.scorers import split_fitted
+from faultscape.metrics.scorers import plain_name
 from faultscape.nouns import JsonObject
 from faultscape.prediction import devices
 from faultscape.progress import progress
@@ -88,7 +88,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
     provenance = _provenance(root, options, sets)
     held = settings.models.get(options.model)
     words = held.options.get("scorer", []) if held else []
-    beside = tuple(parts[0] if (parts := split_fitted(word)) else word for word in words)
+    beside = tuple(map(plain_name, words))
     if (before := fitted_before(root, options, method, model, provenance)) is not None:
         print(f"note: {', '.join(one.name for one in before.methods)}: fitted before, and nothing has changed since")
         return replace(before, beside=beside)

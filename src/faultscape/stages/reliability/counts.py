@@ -159,8 +159,10 @@ def count_shard(job: CountJob, tick: Callable[[int], None]) -> CountedPart:
 
 
 def line_that_counts(root: str, settings: Settings, name: str, *scorers: str) -> str:
-    """Return the line that makes what is lacking of a model: its counts, or those of some scorers."""
+    """Return the line that makes what is lacking of a model: its counts, or those of some scorers beside those that it has, which a line that names others would drop."""
     model = settings.models[name]
     words = [f"faultscape predict {shlex.quote(root)}", shlex.quote(f"{name}={model.source}")]
-    asked = [f"--scorer {shlex.quote(scorer)}" for scorer in scorers if scorer not in ("", SUBMITTED.name)]
+    new = [scorer for scorer in scorers if scorer not in ("", SUBMITTED.name)]
+    names = dict.fromkeys(plain_name(word) for word in [*model.options.get("scorer", []), *new]) if new else ()
+    asked = [f"--scorer {shlex.quote(name)}" for name in names]
     return " ".join([*words, *asked, "--measure"])
