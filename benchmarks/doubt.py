@@ -195,7 +195,7 @@ def table(folder: Path) -> None:
     rows += [("mc-dropout", scorer) for scorer in MEMBERS]
     titles = {"fishyscapes-v2": "blended v2", "fishyscapes-v3": "blended v3", "traffic": "held out"}
     pairs = " | ".join(f"{title} AP | FPR95" for title in titles.values())
-    print(f"| network | score | flags | seeds | mIoU | {pairs} | wrong pixels AP |\n|{'---|' * 12}")
+    print(f"| network | score | flags | seeds | mIoU | {pairs} | wrong pixels AP | minutes |\n|{'---|' * 13}")
     for kind, scorer in rows:
         mine = [cell for cell in cells if cell["kind"] == kind]
         found = [cell["found"] for cell in mine]
@@ -213,6 +213,8 @@ def table(folder: Path) -> None:
             if mine
             else ""
         )
+        taken = [cell["minutes"].get(scorer if kind == "linear" else "training") for cell in mine]
+        numbers.append("" if None in taken or not taken else f"{np.median(taken):.1f}")
         print(f"| {kind} | `{scorer}` | {flags} | {len(mine)} | {' | '.join(numbers)} |")
     searches(cells)
 

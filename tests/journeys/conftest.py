@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import faultscape as fs
 import made
 import made_training
 
@@ -28,3 +29,10 @@ def trained_once(tmp_path_factory: pytest.TempPathFactory) -> made_training.Trai
 @pytest.fixture
 def trained(trained_once: made_training.Trained, tmp_path: Path) -> made_training.Trained:
     return made_training.copy_of(trained_once, tmp_path / "trained")
+
+
+@pytest.fixture
+def predicted(trained: made_training.Trained) -> made_training.Trained:
+    """The study with the network predicted under its own name."""
+    fs.predict(trained.study, {"plain": trained.source}, engine="local")
+    return trained

@@ -1,0 +1,128 @@
+"""fit METHOD --validation: layers and options that are chosen on images with unknown objects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+import faultscape as fs
+from faultscape.errors import MetricError, OptionError, StudyError
+from made_methods import fitted
+from made_training import Trained, image_of
+from refusals import refused
+
+LAYOUT = """
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from faultscape.corpus.layouts.layout import Frame, Layout
+
+def find(root, split):
+    return [Frame(path.stem, str(path), str(Path(root, "labels", path.name)), split) for path in sorted(Path(root, "images").iterdir())]
+
+def labels(frame):
+    return np.asarray(Image.open(frame.truth))
+
+def cars(frame):
+    return np.where(labels(frame) == 9, 255, labels(frame) == 2).astype(np.uint8)
+
+ODD = Layout("odd", "Odd", ("all",), "", "anomaly", find, "images, labels", "me", read_semantic=labels, read_anomaly=cars)
+"""
+
+
+def test_layer_and_options_are_searched_on_a_set_with_anomalies_and_the_method_is_flagged(predicted: Trained) -> None:
+    study = predicted.study
+    blended = fs.stress.blend(study, preset="fs-static", set_="val", frames=3, blending=fs.Blending(smallest=8), engine="local")
+    name = blended.sets[0]
+    found = fitted(predicted, "knn", select_layer=True, validation=name)
+    assert [*found.searches] == ["layer", "k"]
+    best = found.searches["layer"]
+    assert best[0].average_precision == max(one.average_precision for one in best)
+    assert found.methods[0].layers == (best[0].candidate,)
+    assert found.methods[0].flags == ("tuned-with-ood",)
+    joined = fs.fit(
+        study,
+        "flow",
+        model="plain",
+        layer=["mix", "body.0"],
+        validation=name,
+        method_options=fs.MethodOptions(steps=20, blocks=2, width=8, epsilon=0.0, join="logistic"),
+    )
+    assert joined.methods[0].flags == ("tuned-with-ood",)
+    fs.predict(study, {"plain": predicted.source}, scorer=["msp", "knn"], measure=True, engine="local")
+    card = fs.reliability(study, worst=0, resamples=0).document
+    (about,) = card["models"]
+    (method,) = about["methods"]
+    assert method["options"] == {"k": int(found.searches["k"][0].candidate.removeprefix("k ")), "printed": False}
+    del method["options"]
+    assert method == {"scorer": "knn", "layers": [best[0].candidate], "flags": ["tuned-with-ood"], "validation": name}
+    assert f"plain: knn was searched with {name}, so that its numbers there are too good; judge it on other sets" in card["notes"]
+    table = Path(study, "reliability", "table-s4.md").read_text()
+    assert "| model | scorer | flags |" in table
+    assert "| plain | knn | tuned-with-ood |" in table
+    assert "| plain | msp |  |" in table
+    page = Path(study, "reliability", "report.html").read_text()
+    assert f"knn at {best[0].candidate}, k {found.methods[0].options['k']}: tuned-with-ood" in page
+    assert "<small>kNN density, tuned-with-ood</small>" in page
+    assert "<small>Max probability</small>" in page
+    with refused(
+        StudyError,
+        "no image of val has labels of anomaly, which a search needs; .*Classes that a holdout withholds are what the study judges, and are not searched with",
+    ):
+        fitted(predicted, "knn", select_layer=True, validation="val")
+    with refused(OptionError, "--select-layer needs --validation SET, whose images have labels of anomaly"):
+        fitted(predicted, "knn", select_layer=True)
+
+
+def test_a_search_never_sees_what_a_holdout_withholds(predicted: Trained) -> None:
+    """A data set whose labels call cars anomalous, where cars are what the study judges."""
+    study, folder = predicted.study, predicted.folder / "odd"
+    (folder / "images").mkdir(parents=True)
+    (folder / "labels").mkdir()
+    for number in (70, 71):
+        photo, labels = image_of(number)
+        Image.fromarray(photo).save(folder / "images" / f"{number}.png")
+        Image.fromarray(labels).save(folder / "labels" / f"{number}.png")
+    (predicted.folder / "own.py").write_text(LAYOUT)
+    known = fs.KnownData(layout=f"{predicted.folder / 'own.py'}:ODD", split="all")
+    fs.collect(study, str(folder), set_="odd", role="validation", known=known)
+    with refused(
+        StudyError,
+        "its anomalies are pixels of car, which a holdout of this study withholds: they are what it judges, and are not searched with",
+    ):
+        fitted(predicted, "odin", validation="odd", method_options=fs.MethodOptions())
+
+
+def test_a_search_on_images_that_are_judged_says_so(predicted: Trained, capsys: pytest.CaptureFixture[str]) -> None:
+    blended = {name: fs.stress.blend(predicted.study, preset="fishyscapes-v2", set_=name, blending=fs.Blending(smallest=8), engine="local").sets[0] for name in ("val", "main")}  # fmt: skip
+    fitted(predicted, "odin", validation=blended["val"], method_options=fs.MethodOptions())
+    assert "role test" not in capsys.readouterr().out
+    fitted(predicted, "odin", validation=blended["main"], method_options=fs.MethodOptions())
+    assert (
+        "images to search with have role test, or were made of such; judge the method on other images" in capsys.readouterr().out
+    )
+
+
+def test_what_is_searched_is_what_is_fitted_and_what_is_given_stays(predicted: Trained) -> None:
+    blended = fs.stress.blend(
+        predicted.study, preset="fs-static", set_="val", frames=3, blending=fs.Blending(smallest=8), engine="local"
+    ).sets[0]
+    found = fitted(predicted, "knn", validation=blended)
+    assert found.methods[0].options["k"] == int(found.searches["k"][0].candidate.split()[1])
+    assert [one.average_precision for one in found.searches["k"]] == sorted(
+        (one.average_precision for one in found.searches["k"]), reverse=True
+    )
+    assert f"k 10 {found.searches['k'][0].average_precision:6.3f}"[:4] in repr(found)
+    few = fs.FitData(keep_embeddings=60)
+    tried = {one.candidate for one in fitted(predicted, "knn", validation=blended, data=few).searches["k"]}
+    assert tried == {f"k {k}" for k in (1, 2, 5, 10, 20, 50)}
+    with refused(MetricError, "[0-9]+ training embeddings are fewer than any k that is tried; keep more, or give --k"):
+        fitted(predicted, "knn-class", validation=blended, data=fs.FitData(keep_embeddings=10))
+    swept = fitted(predicted, "odin", validation=blended, sweep="epsilon=0,0.01", method_options=fs.MethodOptions())
+    assert [*swept.searches] == ["temperature"]
+    with refused(OptionError, "has labels of anomaly, and a method must not learn what unknown objects look like"):
+        fitted(predicted, "knn", data=fs.FitData(set_=["train", blended]))

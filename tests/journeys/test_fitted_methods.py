@@ -1,0 +1,172 @@
+"""What becomes of methods that were fitted: fitted again, scored with, renamed, removed, and what status says of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import faultscape as fs
+from faultscape.errors import OptionError
+from faultscape.stages.graph import nodes
+from faultscape.stages.snapshot import Snapshot
+from faultscape.study.settings import read_settings
+from made_methods import fitted, kept
+from made_training import FEW, Trained, doubt_of, image_of
+from refusals import refused, told
+
+
+def test_the_same_line_again_fits_nothing(
+    predicted: Trained, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from faultscape.stages.fit import fit_method
+
+    sweep = {"sweep": "k=1,2", "data": fs.FitData(images=5, keep_embeddings=200)}
+    study = predicted.study
+    first = fs.fit(study, "knn", model="plain", **sweep)
+    draw, drawn = fit_method.draw_samples, []
+    monkeypatch.setattr(fit_method, "draw_samples", lambda *given: drawn.append(1) or draw(*given))
+    capsys.readouterr()
+    assert fs.fit(study, "knn", model="plain", **sweep) == first
+    assert "note: knn-k-1, knn-k-2: fitted before, and nothing has changed since" in capsys.readouterr().out
+    assert not drawn
+    path = Path(study, "methods", "plain", "knn-k-2.safetensors")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-8])  # what its header says is there still, and its tensors are not whole
+    fs.fit(study, "knn", model="plain", **sweep)
+    assert path.read_bytes() == whole
+    fs.fit(study, "knn", model="plain", **{**sweep, "data": fs.FitData(images=6, keep_embeddings=200)})
+    fs.stress.holdout(study, classes=["tree"], as_="trees")
+    fs.fit(study, "knn", model="plain", **{**sweep, "data": fs.FitData(images=6, keep_embeddings=200)})
+    assert len(drawn) == 3
+
+
+def test_flags_follow_what_was_scored(predicted: Trained) -> None:
+    """A method that is fitted again, or whose file is deleted, leaves the numbers of before, and all that is known of them."""
+    study, source = predicted.study, {"plain": predicted.source}
+    blended = fs.stress.blend(study, preset="fishyscapes-v2", set_="val", blending=fs.Blending(smallest=8), engine="local").sets[
+        0
+    ]
+    path = Path(study, "methods", "plain", "knn.safetensors")
+
+    def flags() -> tuple[list[str], list[str]]:
+        card = fs.reliability(study, worst=0, resamples=0).document
+        return card["models"][0]["methods"][0]["flags"], [note for note in card["notes"] if "knn" in note]
+
+    fs.fit(study, "knn", model="plain", validation=blended)
+    fs.predict(study, source, scorer=["msp", "knn"], measure=True, engine="local")
+    assert flags() == (
+        ["tuned-with-ood"],
+        [f"plain: knn was searched with {blended}, so that its numbers there are too good; judge it on other sets"],
+    )
+    assert [node.state for node in nodes(Snapshot(Path(study))) if node.artefact == "maps"] == ["done"]
+    fitted(predicted, "knn")
+    assert flags()[0] == ["tuned-with-ood"]
+    assert (
+        flags()[1][1]
+        == "plain: knn scored before being fitted again; these are the numbers of then, until `faultscape predict` scores anew"
+    )
+    (node,) = [node for node in nodes(Snapshot(Path(study))) if node.artefact == "maps"]
+    assert (node.state, node.line) == ("stale", f"faultscape predict {study} plain={predicted.source}")
+    assert "or a fitted method changed since" in node.words
+    path.unlink()
+    assert flags()[0] == ["tuned-with-ood"]
+    with refused(
+        OptionError,
+        "--scorer knn is a method that scored plain, and its file is gone; fit it again, or name the scorers that stay with --scorer; ",
+    ):
+        fs.predict(study, source, engine="local")
+    fitted(predicted, "knn")
+    fs.predict(study, source, measure=True, engine="local")
+    assert flags() == ([], [])
+    for said in (path.parent / "scored").iterdir():
+        said.write_bytes(b"\xff{")
+    path.unlink()
+    assert [node.state for node in nodes(Snapshot(Path(study))) if node.artefact == "maps"] == ["done"]
+    card = fs.reliability(study, worst=0, resamples=0).document
+    assert "plain: the file of knn is gone, so that it is not known whether it was tuned with unknown objects" in card["notes"]
+
+
+def test_methods_go_with_their_model(predicted: Trained) -> None:
+    study = predicted.study
+    fitted(predicted, "knn")
+    fs.predict(study, {"plain": predicted.source}, scorer=["msp", "knn"], engine="local")
+    fs.predict(study, rename={"plain": "other"})
+    held = read_settings(Path(study)).models["other"]
+    assert held.source == f"{study}/models/other/backbone.py:net"
+    assert Path(study, "methods", "other", "knn.safetensors").is_file()
+    assert all(node.state == "done" for node in nodes(Snapshot(Path(study))) if node.artefact in ("maps", "methods"))
+    fs.fit(study, "mahalanobis", model="other")
+    fs.predict(study, {"other": held.source}, scorer=["msp", "knn", "mahalanobis"], engine="local")
+    fs.predict(study, remove=["other"])
+    assert Path(study, "methods", "other", "knn.safetensors").is_file()  # beside the network, which stays too
+
+
+def test_checkpoints_of_a_line_that_was_given_otherwise_go_and_those_of_another_name_stay(predicted: Trained) -> None:
+    folder = Path(predicted.study, "methods", "plain")
+    mine, other = (folder / f".flow-{name}-{'0' * 16}" for name in ("flow", "flow-wide"))
+    for left in (mine, other):
+        left.mkdir(parents=True)
+    fitted(predicted, "flow")
+    assert (mine.exists(), other.exists()) == (False, True)
+
+
+def test_the_next_line_keeps_the_scorers_that_a_model_has(predicted: Trained) -> None:
+    fs.predict(predicted.study, {"plain": predicted.source}, scorer=["msp", "entropy"], engine="local")
+    out = told("fit", predicted.study, "odin", "--model", "plain")
+    assert out[-1].endswith(" --scorer msp --scorer entropy --scorer odin --measure")
+
+
+def test_a_method_that_is_fitted_again_makes_its_scores_anew_and_no_others(
+    predicted: Trained, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, source = predicted.study, predicted.source
+    fitted(predicted, "knn")
+    fs.predict(study, {"plain": source}, scorer=["msp", "knn"], engine="local")
+    msp, before = doubt_of(study, "plain", "msp"), kept(predicted, "knn")
+    fs.fit(study, "knn", model="plain", method_options=fs.MethodOptions(k=1))
+    fs.predict(study, {"plain": source}, scorer=["msp", "knn"], engine="local")
+    assert not np.array_equal(kept(predicted, "knn"), before)
+    np.testing.assert_array_equal(doubt_of(study, "plain", "msp"), msp)
+    capsys.readouterr()
+    fs.predict(study, {"plain": source}, scorer=["msp", "knn"], engine="local")
+    assert "changed" not in capsys.readouterr().out
+
+
+def test_status_says_what_a_method_follows_from_and_the_line_that_fits_it_again(predicted: Trained) -> None:
+    study = predicted.study
+    fitted(predicted, "knn", data=fs.FitData(images=5, keep_embeddings=200), seed=3)
+    assert "  fit      done     plain: knn at net.head:in" in str(fs.status(study))
+    folder = predicted.folder / "more"
+    folder.mkdir()
+    Image.fromarray(image_of(80)[0]).save(folder / "080.png")
+    fs.collect(study, str(folder), set_="train", role="train")
+    assert "  fit      stale    plain: knn at net.head:in; images of its sets changed" in str(fs.status(study))
+    fs.predict(study, {"plain": predicted.source}, engine="local")
+    (row,) = [node for node in nodes(Snapshot(Path(study), study)) if node.artefact == "methods"]
+    assert row.line == f"faultscape fit {study} knn --model plain --images 5 --keep-embeddings 200 --seed 3"
+    told(*row.line.split()[1:])
+    assert "  fit      done     plain: knn at net.head:in" in str(fs.status(study))
+
+
+def test_status_sees_another_holdout_another_network_and_another_search_set(predicted: Trained) -> None:
+    study = predicted.study
+    blended = fs.stress.blend(
+        study, preset="fs-static", set_="val", frames=3, blending=fs.Blending(smallest=8), engine="local"
+    ).sets[0]
+    fitted(predicted, "knn")
+    fitted(predicted, "odin", validation=blended, method_options=fs.MethodOptions())
+    before = str(fs.status(study))
+    assert "  fit      done     plain: knn" in before
+    assert "  fit      done     plain: odin" in before
+    fs.collect(study, remove=[f"{blended}/*"])
+    assert "  fit      stale    plain: odin; images of the set that it was searched with changed" in str(fs.status(study))
+    assert "  fit      done     plain: knn" in str(fs.status(study))
+    fs.stress.holdout(study, classes=["tree"], as_="trees")
+    assert "  fit      stale    plain: knn at net.head:in; the classes that are withheld changed" in str(fs.status(study))
+    again = replace(FEW, steps=2)
+    fs.train(study, "plain", backbone=predicted.own, schedules=again, data=fs.TrainingData(withhold="cars"))
+    assert "its network changed" in str(fs.status(study))

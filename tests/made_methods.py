@@ -1,0 +1,29 @@
+"""Methods that are fitted to the tiny network of made_training, quickly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+import faultscape as fs
+from faultscape.study.settings import read_settings
+from made_training import Trained, doubt_of
+
+QUICK = {
+    "flow": fs.MethodOptions(steps=20, blocks=2, width=8, batch=64),
+    "odin": fs.MethodOptions(epsilon=0.01, temperature=2.0),
+}
+METHODS = ["odin", "standardised-max-logit", "mahalanobis", "knn", "knn-class", "flow"]
+
+
+def fitted(trained: Trained, method: str, **more):
+    return fs.fit(trained.study, method, model="plain", **{"method_options": QUICK.get(method, fs.MethodOptions()), **more})
+
+
+def kept(trained: Trained, name: str) -> np.ndarray:
+    """The doubt that the study holds now of a method of the network."""
+    (word,) = [
+        word for word in read_settings(Path(trained.study)).models["plain"].options["scorer"] if word.partition("@")[0] == name
+    ]
+    return doubt_of(trained.study, "plain", f"{name}-{word.partition('@')[2][:6]}")
