@@ -4,8 +4,8 @@
     python benchmarks/doubt.py table FOLDER                                            # the rows, of what is there
     python benchmarks/doubt.py cost --backbone deeplabv3plus [--device cuda]           # what methods add to a forward pass at 1024 x 2048; an hour and a half on one core
 
-Conventions: splits, held-out classes and training are those of benchmarks/heads.py: nothing unknown is ever learnt. A job is a network of a seed: the linear one, to which all methods are fitted, and four that start from it and are trained for a fifth of its steps with pixels of
-no class (void from the start). Methods have their defaults, but 20,000 embeddings of a layer and 1,000 steps of a flow; layers and options are searched on validation images with objects blended in, of other drawn objects than the test images have, and reported as rows of their own. Judged is every second of the 233 test images: with one drawn object each by
+Conventions: splits, held-out classes and training are those of benchmarks/heads.py: nothing unknown is ever learnt. A job is a network of a seed: the linear one, to which all methods are fitted, and those that start from it and are trained on for a fifth of its steps: four with pixels of
+no class (void from the start), one with MC dropout, and one with neither (ce), their control. Methods have their defaults, but 20,000 embeddings of a layer and 1,000 steps of a flow; layers and options are searched on validation images with objects blended in, of other drawn objects than the test images have, and reported as rows of their own. Judged is every second of the 233 test images: with one drawn object each by
 the recipes fishyscapes-v2 and fishyscapes-v3, and with the held-out classes. Needs FAULTSCAPE_DATA and the extra ``doubt``.
 Source: S4, Table 1 and Tables 4 to 9.
 """
@@ -29,7 +29,7 @@ from faultscape.metrics.scorers import SCORERS
 from faultscape.reporting.reliability.document import Card, find_cell, flags_of_score
 from faultscape.stressors.objects.cutout import Cutout, connected_cutouts, usable_cutouts
 from faultscape.stressors.objects.drawn import drawn_cutouts
-from faultscape.uncertainty.methods.catalogue import METHODS, TUNED, method_named
+from faultscape.uncertainty.methods.catalogue import METHODS, method_named
 
 PLAIN = ("random", "msp", "entropy", "max-logit", "energy")
 STEPS, FEW_STEPS = 1000, 300  # of a flow, and of each while layers are compared
@@ -46,12 +46,21 @@ SEARCHED = {
     "odin-searched": {},
     "knn-searched": {"select_layer": True},
     "knn-class-searched": {"select_layer": True},
-    "flow-searched": {"select_layer": True, "method_options": fs.MethodOptions(steps=FEW_STEPS)},  # and then trained on
+    "flow-searched": {
+        "select_layer": True,
+        "method_options": fs.MethodOptions(steps=FEW_STEPS, epsilon=0.0),
+    },  # and then trained on
     "flow-logistic": {"method_options": fs.MethodOptions(steps=STEPS, join="logistic", epsilon=0.0)},
 }
 STAGES = [f"segformer.stages.{k}" for k in range(4)]  # joined by flow-minimum and flow-logistic
 KEPT = 20_000  # embeddings of a layer
-TRAINED = {"void-class": ("void",), "entropy": ("entropy",), "outlier-head": ("outlier",), "dirichlet": ("differential-entropy",)}
+TRAINED = {
+    "ce": ("msp", "energy"),
+    "void-class": ("void",),
+    "entropy": ("entropy",),
+    "outlier-head": ("outlier",),
+    "dirichlet": ("differential-entropy",),
+}
 MEMBERS = ("predictive-entropy", "expected-entropy", "mutual-information")
 BLENDS = ("fishyscapes-v2", "fishyscapes-v3")
 VALIDATION = "val-fishyscapes-v2"
@@ -123,11 +132,15 @@ def job(folder: Path, studies: tuple[str, str, str], backbone: str, kind: str, s
     minutes, searches = {"training": (time.perf_counter() - start) / 60}, {}
     methods = {**FITTED, **SEARCHED} if kind == "linear" else {}
     for called, options in methods.items():
-        if (Path(learn) / "methods" / name / f"{called}.safetensors").exists():
-            continue
-        begun = time.perf_counter()
-        searches |= {f"{called} {what}": tried for what, tried in fit_one(learn, name, called, seed, **options).items()}
-        minutes[called] = (time.perf_counter() - begun) / 60
+        fit = folder / "fits" / name / f"{called}.json"  # of a job that was killed, what was fitted before
+        if not fit.exists():
+            begun = time.perf_counter()
+            tried = fit_one(learn, name, called, seed, **options)
+            fit.parent.mkdir(parents=True, exist_ok=True)
+            fit.write_text(json.dumps({"searches": tried, "minutes": (time.perf_counter() - begun) / 60}))
+        held = json.loads(fit.read_text())
+        searches |= {f"{called} {what}": rows for what, rows in held["searches"].items()}
+        minutes[called] = held["minutes"]
     scorers = [*PLAIN, *methods] if kind == "linear" else list(TRAINED.get(kind, MEMBERS))
     numbers: dict[str, dict[str, float]] = {}
     for study in studies[1:]:
@@ -163,11 +176,13 @@ def fit_one(study: str, name: str, called: str, seed: int, **options) -> dict[st
     named = {} if called == method else {"as_": called}
     data = {} if method == "odin" else {"data": fs.FitData(keep_embeddings=KEPT)}
     found = fs.fit(study, method, model=name, seed=seed, **layers, **searched, **named, **data, **options)
+    tables = dict(found.searches)
     if called == "flow-searched":
-        (best,) = found.methods
-        how = fs.MethodOptions(steps=STEPS, epsilon=best.options["epsilon"])
-        fs.fit(study, method, model=name, seed=seed, layer=list(best.layers), **named, **data, method_options=how)
-    return {what: [vars(one) for one in tried] for what, tried in found.searches.items()}
+        layers, how = list(found.methods[0].layers), fs.MethodOptions(steps=STEPS)
+        tables |= fs.fit(
+            study, method, model=name, seed=seed, layer=layers, **searched, **named, **data, method_options=how
+        ).searches
+    return {what: [vars(one) for one in tried] for what, tried in tables.items()}
 
 
 def copy_methods(source: Path, target: Path, name: str) -> None:
@@ -206,13 +221,7 @@ def table(folder: Path) -> None:
         wrong = [find_cell(cards[id(cell)], name_of(cell), "main", "error_ap", scorer) for cell in mine]
         told = all(one.tells_errors for one in SCORERS if one.name == scorer)
         numbers.append(spread([held["value"] if held else None for held in wrong]) if told else "–")
-        flags = (
-            TUNED
-            if scorer in SEARCHED
-            else ", ".join(flags_of_score(cards[id(mine[0])], name_of(mine[0]), scorer))
-            if mine
-            else ""
-        )
+        flags = ", ".join(flags_of_score(cards[id(mine[0])], name_of(mine[0]), scorer)) if mine else ""
         taken = [cell["minutes"].get(scorer if kind == "linear" else "training") for cell in mine]
         numbers.append("" if None in taken or not taken else f"{np.median(taken):.1f}")
         print(f"| {kind} | `{scorer}` | {flags} | {len(mine)} | {' | '.join(numbers)} |")
@@ -267,14 +276,14 @@ def cost(backbone: str, device: str, turns: int) -> None:
     for layer in layers:
         grid = grid_at(seen[layer], SHOWN)
         width, called = grid.shape[1], f"{layer.removeprefix('net.')} ({grid.shape[1]} x {grid.shape[2]} x {grid.shape[3]})"
-        flow = TrainedFlow(fs.uncertainty.RealNVP(width).eval(), 0.0, 0.0, 0.0, 0)
+        flow = TrainedFlow(fs.uncertainty.RealNVP(width).eval(), torch.arange(width), 0.0, 0.0, 0.0, 0)
         options = {key: method_named("flow").options[key] for key in method_named("flow").options}
         rows[f"`flow` at {called}"] = (FlowDensity.of([layer], options, [flow]), [grid])
         keys = Embeddings(torch.randn(100_000, width), torch.rand(100_000, 19) < 0.1)
         for name in ("knn", "knn-class"):
-            kind = method_named(name)
+            kind, mine = method_named(name), Embeddings(keys.values, keys.classes)  # that no search is shared
             rows[f"`{name}` of 100,000 at {called}"] = (
-                kind.build.fit([layer], [keys], dict(kind.options), np.arange(19)),
+                kind.build.fit([layer], [mine], dict(kind.options), np.arange(19)),
                 [grid],
             )
         kind, only = method_named("mahalanobis"), torch.nn.functional.one_hot(torch.arange(100_000) % 19, 19).bool()

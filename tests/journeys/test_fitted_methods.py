@@ -60,7 +60,9 @@ def test_flags_follow_what_was_scored(predicted: Trained) -> None:
     fs.predict(study, source, scorer=["msp", "knn"], measure=True, engine="local")
     assert flags() == (
         ["tuned-with-ood"],
-        [f"plain: knn was searched with {blended}, so that its numbers there are too good; judge it on other sets"],
+        [
+            f"plain: knn was searched with {blended}, with 3 of the 7 images that it is judged on, on which its numbers are too good; judge it on other sets"
+        ],
     )
     assert [node.state for node in nodes(Snapshot(Path(study))) if node.artefact == "maps"] == ["done"]
     fitted(predicted, "knn")

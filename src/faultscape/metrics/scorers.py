@@ -64,6 +64,10 @@ def _one(_classes: int) -> float:
     return 1.0
 
 
+def _all_but_even(classes: int) -> float:
+    return 1.0 - 1.0 / classes  # the largest probability is that of each of even ones, or more
+
+
 def _not_computed(_facts: PixelFacts) -> np.ndarray:
     raise AssertionError  # `missing` says before that no facts give it
 
@@ -86,7 +90,7 @@ SCORERS: tuple[Scorer, ...] = (
     Scorer("outlier", "Outlier head", "sigmoid of the outlier head", _not_computed, needs="outlier", most=_one, source="S4 5.3; Bevandic et al. 2019"),
     Scorer("differential-entropy", "Dirichlet differential entropy", "entropy of Dirichlet(exp z)", _not_computed, needs="dirichlet", source="S4 5.1, eq. 3; Malinin and Gales 2018"),
     Scorer("standardised-max-logit", "Standardised max logit", "-(max z - mean of its class) / deviation of its class", _not_computed, needs="fitted", source="Jung et al. 2021"),
-    Scorer("odin", "ODIN", "1 - max softmax(z(x - e sign grad) / T)", _not_computed, needs="fitted", source="S4 B.2; Liang et al. 2018"),
+    Scorer("odin", "ODIN", "1 - max softmax(z(x - e sign grad) / T)", _not_computed, needs="fitted", most=_all_but_even, source="S4 B.2; Liang et al. 2018"),
     Scorer("mahalanobis", "Mahalanobis distance", "min over classes of sqrt((f - m)' S^-1 (f - m) / D)", _not_computed, needs="fitted", source="Lee et al. 2018"),
     Scorer("knn", "kNN density", "-log mean exp(cos(f, f_i)) over the k nearest", _not_computed, needs="fitted", source="S4 5.1, eq. 5"),
     Scorer("knn-class", "kNN class density", "1 - share of the class in sum exp(cos(f, f_i)) over the k nearest", _not_computed, needs="fitted", source="S4 5.1, eq. 4"),

@@ -5,6 +5,7 @@ Conventions: losses are means over at most so many equal stretches of steps. A f
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, cast
 
 from faultscape.errors import FaultscapeError
@@ -19,9 +20,11 @@ POINTS = 120
 
 def training_of(about: ModelSettings) -> CardTraining | None:
     """Return how a model was trained; None of one that `train` did not make, or whose folder does not say."""
-    if about.kind != "trained":
-        return None
-    folder = folder_of(about.source)
+    return read_training(folder_of(about.source)) if about.kind == "trained" else None
+
+
+def read_training(folder: Path) -> CardTraining | None:
+    """Return how the network in a folder of `train` was trained; None where the folder does not say."""
     try:
         held = read_object((folder / "network.json").read_bytes())
         network, provenance, plan = (cast("dict[str, Any]", held[key]) for key in ("network", "provenance", "plan"))
@@ -30,18 +33,19 @@ def training_of(about: ModelSettings) -> CardTraining | None:
         return {
             "backbone": str(network["backbone"]), "head": str(network["head"]), "loss": str(arguments.get("loss", "ce")), "images": int(provenance["images"]),
             "withheld": [str(name) for name in provenance["withheld"]], "steps": len(rows), "batch": int(plan["batch"]), "rate": float(plan["rate"]),
-            "losses": losses_of(rows), "watched": [[row.step, row.validation_miou, row.validation_nll] for row in rows if row.validation_miou == row.validation_miou],
+            "inherited": [str(flag) for flag in provenance.get("flags", [])], "losses": losses_of(rows), "watched": [[row.step, row.validation_miou, row.validation_nll] for row in rows if row.validation_miou == row.validation_miou],
         }  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError, FaultscapeError):
         return None
 
 
 def flags_of(training: CardTraining | None) -> list[str]:
-    """Return the flags of a model by how it was trained: S4's Table 1 marks what needs training of its own, and what saw unknown objects."""
+    """Return the flags of a model by how it was trained, and how the network was that it started from: S4's Table 1 marks what needs training of its own, and what saw unknown objects."""
     if training is None:
         return []
     own = training["head"] != "linear" or training["loss"] != "ce"
-    return [*([RETRAINED] if own else []), *([TRAINED_WITH_OOD] if training["loss"] != "ce" else [])]
+    mine = {*training["inherited"], *([RETRAINED] if own else []), *([TRAINED_WITH_OOD] if training["loss"] != "ce" else [])}
+    return [flag for flag in (RETRAINED, TRAINED_WITH_OOD) if flag in mine]
 
 
 def losses_of(rows: list[Row]) -> list[list[float]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from faultscape.arguments import Place, needed_text, several
 from faultscape.choices import FitMethod, MethodPreset
 from faultscape.stages.fit.options import TEMPERATURE, FitData, FitOptions, MethodOptions
-from faultscape.stages.fit.result import Fitted, FittedMethods
+from faultscape.stages.fit.result import FittedMethods, FittedTemperature
 
 
 def fit(
@@ -26,7 +26,7 @@ def fit(
     device: str | None = None,
     data: FitData = FitData(),
     method_options: MethodOptions = MethodOptions(),
-) -> Fitted | FittedMethods:
+) -> FittedTemperature | FittedMethods:
     """Fit a temperature, or a method that scores unknown objects, to a trained model of the study.
 
     `temperature` minimises the negative log-likelihood on labelled images that the model was not trained on. It is stored with the model's options, and `predict` applies it from then on; to compare a model before and
@@ -47,7 +47,7 @@ def fit(
     select_layer
         Choose the layer, of those named or of the network's outermost, by its average precision on --validation.
     preset
-        s4: as Blum et al. 2021 fitted them, with all embeddings and 200,000 steps of a flow.
+        s4: all embeddings of the images are kept, and flows are trained as by Blum et al. 2021 (200,000 steps at a rate of 0.0001).
     sweep
         Fit a method for each value: OPTION=A,B,C.
     as_

@@ -175,13 +175,14 @@ class CardClaim(TypedDict):
 
 
 class CardTraining(TypedDict):
-    """How a model was trained: network and loss, how many images and steps, the classes that it did not learn, [step, loss] and what validation found, [step, mIoU, NLL]."""
+    """How a model was trained: network and loss, how many images and steps, the classes that it did not learn, the flags of the network that it started from, [step, loss] and what validation found, [step, mIoU, NLL]."""
 
     backbone: str
     head: str
     loss: str
     images: int
     withheld: list[str]
+    inherited: list[str]
     steps: int
     batch: int
     rate: float

@@ -82,6 +82,10 @@ def fit_method(options: FitOptions) -> FittedMethods:
     rows = _training_images(root, settings, options) if method.learns else None
     anomalous = AnomalousImages(root, settings, options.validation, options.truth) if options.validation else None
     model = open_model(root, settings, options.model, options.device or "", layers)
+    if method.taps == "none" and model.inference.network.marginal:
+        raise ModelError(
+            f"{options.model}: gives sums of masks and no logits, which method {method.name} needs; fit one of features"
+        )
     meaning = meaning_of(model, settings, read_stress(root))
     candidates = _candidates(method, model, layers, options)
     sets = tuple(sorted({image.set for image, _ in rows.rows})) if rows is not None else ()
@@ -124,8 +128,6 @@ def fit_method(options: FitOptions) -> FittedMethods:
             layers = (_search_layers(work, candidates, base, anomalous, searched),)
         elif method.taps != "none":
             layers = tuple(candidates)
-        if anomalous is not None:
-            _search_options(work, layers, base, options.searches(method), anomalous, searched)
         return replace(_made(work, layers, base, options, searched, images, anomalous), beside=beside)
 
 
@@ -232,19 +234,15 @@ def _search_layers(
             print(f"note: {layer} is left out: {error}")
     if not methods:
         raise OptionError(f"method {work.method.name} can be fitted to none of these layers; name another with --layer")
-    searched["layer"] = anomalous.judge(work.model, methods)
+    searched["layer"] = anomalous.judge(work.model, work.method.name, methods)
     return searched["layer"][0].candidate
 
 
 def _search_options(
-    work: _Work,
-    layers: Sequence[str],
-    base: dict[str, Value],
-    keys: Sequence[str],
-    anomalous: AnomalousImages,
-    searched: dict[str, list[Tried]],
-) -> None:
-    """Set the options that a method is searched by, one after another, to the values that find most."""
+    work: _Work, layers: Sequence[str], own: dict[str, Value], keys: Sequence[str], anomalous: AnomalousImages
+) -> dict[str, list[Tried]]:
+    """Set the options that a method is searched by, one after another, to the values that find most; return what was tried."""
+    searched = {}
     for key in keys:
         fitting = [
             value
@@ -254,9 +252,22 @@ def _search_options(
         if not fitting:
             few = min(len(work.samples[layer]) for layer in layers)
             raise MetricError(f"{few} training embeddings are fewer than any {key} that is tried; keep more, or give --{key}")
-        methods = {f"{key} {value:g}": _fit(work, layers, {**base, key: value})[0] for value in fitting}
-        searched[key] = anomalous.judge(work.model, methods)
-        base[key] = next(value for value in fitting if f"{key} {value:g}" == searched[key][0].candidate)
+        methods = {f"{key} {value:g}": _joined(work, layers, {**own, key: value}, anomalous)[0] for value in fitting}
+        searched[key] = anomalous.judge(work.model, work.method.name, methods)
+        own[key] = next(value for value in fitting if f"{key} {value:g}" == searched[key][0].candidate)
+    return searched
+
+
+def _joined(
+    work: _Work, layers: Sequence[str], options: Mapping[str, Value], anomalous: AnomalousImages | None
+) -> tuple[Fitted, dict[str, object]]:
+    """Return the method fitted to samples of layers, these joined by a logistic regression where that is asked for, and the numbers of its fit."""
+    weights = None
+    if options.get("join") == "logistic":
+        assert anomalous is not None  # check_search
+        alone = {layer: _fit(work, [layer], options)[0] for layer in layers}
+        weights = logistic_weights(*anomalous.pixels(work.model, alone))
+    return _fit(work, layers, options, weights)
 
 
 def _made(
@@ -264,21 +275,20 @@ def _made(
     layers: Sequence[str],
     base: Mapping[str, Value],
     options: FitOptions,
-    searched: Mapping[str, list[Tried]],
+    of_layers: Mapping[str, list[Tried]],
     images: int,
     anomalous: AnomalousImages | None,
 ) -> FittedMethods:
-    made = []
-    for name, swept in named_methods(options, work.method):
+    made, searched = [], dict(of_layers)
+    named = named_methods(options, work.method)
+    for name, swept in named:
         own = {**base, **swept}
-        weights = None
-        if own.get("join") == "logistic":
-            assert anomalous is not None  # check_search
-            alone = {layer: _fit(work, [layer], own)[0] for layer in layers}
-            weights = logistic_weights(*anomalous.pixels(work.model, alone))
-        found, numbers = _fit(work, layers, own, weights)
-        flags = (TUNED,) if searched or weights is not None else ()
-        tables = {what: [[one.candidate, one.average_precision, one.fpr95] for one in tried] for what, tried in searched.items()}
+        tried = {} if anomalous is None else _search_options(work, layers, own, options.searches(work.method), anomalous)
+        mine = {**of_layers, **{key if len(named) == 1 else f"{name}, {key}": rows for key, rows in tried.items()}}
+        searched |= mine
+        found, numbers = _joined(work, layers, own, anomalous)
+        flags = (TUNED,) if mine or own.get("join") == "logistic" else ()
+        tables = {what: [[one.candidate, one.average_precision, one.fpr95] for one in rows] for what, rows in mine.items()}
         more = {
             "images": images,
             "embeddings": max((len(one) for one in work.samples.values()), default=0),

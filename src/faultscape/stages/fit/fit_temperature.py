@@ -25,7 +25,7 @@ from faultscape.prediction.sources.network import Answer
 from faultscape.prediction.stamps import about_of
 from faultscape.progress import progress
 from faultscape.stages.fit.options import FitOptions
-from faultscape.stages.fit.result import Fitted
+from faultscape.stages.fit.result import FittedTemperature
 from faultscape.stages.labelled_images import LabelledImages, find_labelled
 from faultscape.study.folder import existing, put
 from faultscape.study.lock import writing
@@ -39,7 +39,7 @@ _BINS = 15
 _MOST = 1 << 28  # logits that are held at one time: a gigabyte
 
 
-def fit_model(options: FitOptions) -> Fitted:
+def fit_model(options: FitOptions) -> FittedTemperature:
     """Fit a temperature, and enter it. Errors: OptionError, ModelError and StudyError where there is no such model, or nothing is labelled."""
     root = existing(options.study)
     with writing(root):
@@ -190,7 +190,9 @@ def _channels(places: np.ndarray, channels: int, classes: int, name: str) -> np.
 
 def _fitted(
     options: FitOptions, model: ModelSettings, inference: Inference, found: Temperature, ece: tuple[float, float], images: int
-) -> Fitted:
+) -> FittedTemperature:
     names: Sequence[str] = inference.network.class_names or [f"class {k}" for k in range(len(found.values))]
     values = {"": found.values[0]} if len(found.values) == 1 else dict(zip(names, found.values, strict=False))
-    return Fitted(options.study, options.model, model.source, values, (found.before, found.after), ece, images, found.pixels)
+    return FittedTemperature(
+        options.study, options.model, model.source, values, (found.before, found.after), ece, images, found.pixels
+    )

@@ -24,7 +24,7 @@ def fitted_before(
     root: Path, options: FitOptions, method: Method, model: OpenedModel, provenance: JsonObject
 ) -> FittedMethods | None:
     """Return what the same line fitted before to the same network, images and labels; None where any of it is another now."""
-    made, about = [], None
+    made, searches, about = [], dict[str, tuple[Tried, ...]](), None
     for name, _ in named_methods(options, method):
         path = root / "methods" / options.model / f"{name}{ENDING}"
         try:
@@ -35,10 +35,11 @@ def fitted_before(
         said = json.dumps([about.provenance, about.network, about.shown], sort_keys=True)
         if said != json.dumps([provenance, model.digest, model.shown], sort_keys=True):
             return None
+        more: Any = about.more
         made.append(FittedMethod(name, about.layers, about.options, about.flags))
+        searches |= {what: tuple(Tried(*row) for row in rows) for what, rows in more["searches"].items()}
     assert about is not None
-    more: Any = about.more
-    searches = {what: tuple(Tried(*row) for row in rows) for what, rows in more["searches"].items()}
+    more = about.more
     return FittedMethods(options.study, options.model, model.source, tuple(made), more["images"], more["embeddings"], searches)
 
 

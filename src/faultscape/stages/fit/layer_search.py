@@ -1,7 +1,7 @@
 """Which layers, and which values of an option, find unknown objects best on a validation set: the searches of S4, Tables 4 to 9.
 
-Conventions: candidates are judged by the average precision of all pixels together, at the working size, on images with labels of anomaly. Classes that the study withholds are never searched with: they are what the
-study judges. What was chosen so has seen unknown objects (flag ``tuned-with-ood``).
+Conventions: candidates are judged by the average precision of all pixels together, at the working size, on images with labels of anomaly. Classes that the study withholds are never searched with, since they are what the
+study judges: their pixels count neither as anomalous nor as known. What was chosen so has seen unknown objects (flag ``tuned-with-ood``).
 """
 
 from __future__ import annotations
@@ -13,23 +13,21 @@ import numpy as np
 
 from faultscape.corpus.photos import read_photo
 from faultscape.errors import ImageError, ModelError, OptionError, StudyError, closest, counted
-from faultscape.metrics.scorers import Scorer, offset_of, rounded, scorer_named
+from faultscape.metrics.scorers import offset_of, rounded, scorer_named
 from faultscape.metrics.scores.histogram import Histogram16, detection_from_histogram, histogram16
 from faultscape.prediction.inference import Inference
-from faultscape.prediction.keep import Keep, doubt_folder
 from faultscape.progress import progress
 from faultscape.stages import evidence
 from faultscape.stages.fit.open_model import OpenedModel
 from faultscape.stages.fit.result import Tried
 from faultscape.stages.image_truths import Judge, find_judged, with_labels
 from faultscape.stages.labelled_images import role_of
+from faultscape.stressors.anomaly_labels import VOID
 from faultscape.stressors.holdout import hold_out
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image, read_corpus
 from faultscape.study.tables.stress_sets import read_stress
 from faultscape.uncertainty.methods.method import Fitted
-
-_DIGEST = "0" * 12
 
 
 class AnomalousImages:
@@ -55,36 +53,46 @@ class AnomalousImages:
         self._settings, self._judge = settings, Judge(root, settings, judged, {})
         self._withheld = {place: name for words in read_stress(root).holdouts.values() for place, name in _named(settings, words)}
 
-    def judge(self, model: OpenedModel, methods: Mapping[str, Fitted]) -> list[Tried]:
-        """Return how well each of some methods, by what it is called, finds the anomalies, the best first."""
-        words = _words(methods)
-        inference = _asked(model, words, methods)
+    def judge(self, model: OpenedModel, method: str, candidates: Mapping[str, Fitted]) -> list[Tried]:
+        """Return how well each candidate of a method finds the anomalies, the best first; without those whose score is no number."""
+        inference, scorer = Inference(model.inference.network, model.inference.way, methods=candidates), scorer_named(method)
+        channels = model.inference.network.channels or len(self._settings.class_list)
         found: dict[str, tuple[float, Histogram16]] = {}
+        lost: set[str] = set()
         with progress("search", len(self.images)) as tick:
             for image in self.images:
-                for name, score in self._scores(inference, image, words).items():
-                    scorer, offset = (
-                        scorer_named(words[name]),
-                        found[name][0] if name in found else offset_of(scorer_named(words[name]), [score]),
+                scores = self._scores(inference, image)
+                for name in [name for name, score in scores.items() if name not in lost and not np.isfinite(score).all()]:
+                    print(f"note: {name} is left out: {image.id} has a score that is no number")
+                    lost.add(name)
+                for name, score in scores.items():
+                    if name in lost:
+                        continue
+                    offset = found[name][0] if name in found else offset_of(scorer, [score])
+                    counts = histogram16(
+                        rounded(scorer, score, channels, offset), self._anomaly(image, score.shape), where=image.id
                     )
-                    counts = self._counted(scorer, score, offset, image)
                     found[name] = (offset, found[name][1] + counts if name in found else counts)
                 tick(1)
         tried = []
         for name, (_, histogram) in found.items():
-            said = detection_from_histogram(histogram)
-            tried.append(Tried(name, said.average_precision, said.fpr95))
+            if name not in lost:
+                said = detection_from_histogram(histogram)
+                tried.append(Tried(name, said.average_precision, said.fpr95))
+        if lost and not tried:
+            raise ModelError(
+                f"method {method}: no candidate scores all of the images to search with by numbers; choose another layer"
+            )
         if not tried or np.isnan(tried[0].average_precision):
             raise StudyError(f"the {counted(len(self.images), 'image')} to search with have no anomalous pixel")
         return sorted(tried, key=lambda one: -one.average_precision)  # of equal ones the first in the order of trial
 
     def pixels(self, model: OpenedModel, methods: Mapping[str, Fitted], most: int = 2000) -> tuple[np.ndarray, np.ndarray]:
         """Return the scores (n, methods) of up to ``most`` anomalous pixels of each image and as many others, spread evenly, and which are anomalous (n,)."""
-        words = _words(methods)
-        inference = _asked(model, words, methods)
+        inference = Inference(model.inference.network, model.inference.way, methods=methods)
         rows, anomalous = [], []
         for image in self.images:
-            scores = self._scores(inference, image, words)
+            scores = self._scores(inference, image)
             if not scores:
                 continue
             stacked = np.stack([score.ravel() for score in scores.values()], axis=1)
@@ -96,32 +104,31 @@ class AnomalousImages:
                 anomalous.append(np.full(len(at), bool(value)))
         return np.concatenate(rows), np.concatenate(anomalous)
 
-    def _scores(self, inference: Inference, image: Image, words: Mapping[str, str]) -> dict[str, np.ndarray]:
+    def _scores(self, inference: Inference, image: Image) -> dict[str, np.ndarray]:
+        """Return the score (H, W) of an image by each of the methods beside a network, {} of one that cannot be read."""
         try:
             photo = read_photo(image)[0]
         except ImageError as error:
             print(f"note: {image.id}: {error}; skipped")
             return {}
         size = self._settings.working_size or (photo.shape[1], photo.shape[0])
-        (output,) = inference.predict([photo], [size])
-        if output.problem:
-            raise ModelError(f"{image.id}: {output.problem}")
-        return {name: output.kept[doubt_folder(word)][0] for name, word in words.items()}
-
-    def _counted(self, scorer: Scorer, score: np.ndarray, offset: float, image: Image) -> Histogram16:
-        return histogram16(rounded(scorer, score, 0, offset), self._anomaly(image, score.shape), where=image.id)
+        (answer,) = inference.run([inference.prepare(photo, size)])
+        if isinstance(answer, str):
+            raise ModelError(f"{image.id}: {answer}")
+        return {name: method.score(answer.values[name], size) for name, method in inference.methods.items()}
 
     def _anomaly(self, image: Image, shape: tuple[int, ...]) -> np.ndarray:
-        """Return the labels of anomaly (H, W) of an image; StudyError where they are pixels of a class that a holdout withholds."""
+        """Return the labels of anomaly (H, W) of an image, VOID where a holdout withholds what is there; StudyError where the anomalies of a collected image are such pixels."""
         (view,) = self._judge.views(image.id, (shape[1], shape[0]))
         assert view.anomaly is not None
-        if view.semantic is not None and not image.parent:
-            shown = np.unique(view.semantic[view.anomaly == 1]).tolist()
-            if lost := [self._withheld[place] for place in shown if place in self._withheld]:
-                raise StudyError(
-                    f"{image.id}: its anomalies are pixels of {', '.join(lost)}, which a holdout of this study withholds: they are what it judges, and are not searched with"
-                )
-        return view.anomaly
+        if view.semantic is None or not self._withheld:
+            return view.anomaly
+        withheld = np.isin(view.semantic, list(self._withheld))
+        if not image.parent and (lost := np.unique(view.semantic[withheld & (view.anomaly == 1)]).tolist()):
+            raise StudyError(
+                f"{image.id}: its anomalies are pixels of {', '.join(self._withheld[place] for place in lost)}, which a holdout of this study withholds: they are what it judges, and are not searched with"
+            )
+        return np.where(withheld, np.uint8(VOID), view.anomaly)
 
 
 def _truth(root: Path, asked: str | None) -> str:
@@ -134,19 +141,6 @@ def _named(settings: Settings, words: Sequence[str]) -> list[tuple[int, str]]:
     names = settings.class_list.names
     withheld = hold_out(settings.class_list, list(words)).is_withheld[:-1]
     return [(place, name) for place, name in enumerate(names) if withheld[place]]
-
-
-def _words(methods: Mapping[str, Fitted]) -> dict[str, str]:
-    """Return a word among scorers for each method, which has no file yet; any fitted scorer is counted alike."""
-    return {name: f"flow-{number}@{_DIGEST}" for number, name in enumerate(methods)}
-
-
-def _asked(model: OpenedModel, words: Mapping[str, str], methods: Mapping[str, Fitted]) -> Inference:
-    """Return the model with these methods beside it."""
-    keep = Keep(scorers=tuple(words.values()))
-    return Inference(
-        model.inference.network, model.inference.way, keep, methods={words[name]: method for name, method in methods.items()}
-    )
 
 
 def outer_layers(names: Sequence[str], most: int) -> list[str]:

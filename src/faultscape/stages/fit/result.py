@@ -10,7 +10,7 @@ from faultscape.uncertainty.catalogue import Value
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedTemperature:
     """The temperature of a model, or one a class, and the negative log-likelihood and calibration error a pixel before and after it."""
 
     study: str

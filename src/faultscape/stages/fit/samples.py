@@ -1,7 +1,7 @@
 """Samples of what layers of a network give for labelled training images.
 
 Conventions: images are drawn by their own bytes and the seed, and of each so many places of every layer; neither names nor order decide. Labels are places of the study's class list; pixels of classes that the model cannot predict,
-or that a holdout of the study withholds, are IGNORED, so that no patch with one of them is drawn; void pixels are OUTSIDE. The layer ``LOGITS`` is the network's logits.
+or that a holdout of the study withholds, are IGNORED, so that no patch with one of them is drawn, also where the network sees the image smaller than its labels are; void pixels are OUTSIDE. The layer ``LOGITS`` is the network's logits.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from faultscape.corpus.photos import read_photo
 from faultscape.errors import ImageError, ModelError, OptionError, counted
 from faultscape.prediction.doubt_methods.beside_network import logits_of
 from faultscape.prediction.sources.network import Answer
+from faultscape.prediction.windows import Window
 from faultscape.progress import progress
 from faultscape.stages.fit.open_model import OpenedModel
 from faultscape.stages.labelled_images import LabelledImages
@@ -77,10 +78,11 @@ def draw_samples(
                 continue
             size = settings.working_size or (photo.shape[1], photo.shape[0])
             view = model.inference.prepare(photo, size).views[0]
-            labels = meaning.places[rows.places(number, (view.shape[2], view.shape[1]))]
+            tall, wide = (max(pair) for pair in zip(photo.shape[:2], view.shape[1:], strict=True))  # so that no label is lost
+            labels = meaning.places[rows.places(number, (wide, tall))]
             pieces = model.inference.pieces(view)
             share, grids = share_of(keep, turn, len(order)), dict[str, int]()
-            for place, (block, (top, left, tall, wide)) in enumerate(pieces):
+            for place, (block, box) in enumerate(pieces):
                 answer = _answer(model, block, layers)
                 for layer in layers:
                     shown, name = (block.shape[1], block.shape[2]), model.inference.name
@@ -92,9 +94,7 @@ def draw_samples(
                     some = share_of(share, place, len(pieces)) if keep else grid.shape[1] * grid.shape[2]
                     grids[layer] = grids.get(layer, 0) + grid.shape[1] * grid.shape[2]
                     key = f"{seed}/{image.key}/{place}"
-                    parts[layer].append(
-                        draw(grid, labels[top : top + tall, left : left + wide], len(settings.class_list), some, key)
-                    )
+                    parts[layer].append(draw(grid, part_of(labels, box, view.shape[1:]), len(settings.class_list), some, key))
             if not count:
                 _refuse_too_many(
                     {layer: (some[0].values.shape[1], keep or grids[layer] * len(order)) for layer, some in parts.items()}
@@ -121,6 +121,17 @@ def share_of(whole: int, turn: int, turns: int) -> int:
     [2, 3, 2, 3]
     """
     return whole * (turn + 1) // turns - whole * turn // turns
+
+
+def part_of(labels: np.ndarray, box: Window, size: tuple[int, ...]) -> np.ndarray:
+    """Return the part of labels (H, W) that lies where a box does in an image of ``size`` (height, width), whole pixels of it.
+
+    >>> part_of(np.arange(16).reshape(4, 4), (0, 1, 2, 1), (2, 2)).tolist()
+    [[2, 3], [6, 7], [10, 11], [14, 15]]
+    """
+    ends = zip(box[:2], box[2:], labels.shape, size, strict=True)
+    rows, columns = (slice(start * side // whole, -(-(start + length) * side // whole)) for start, length, side, whole in ends)
+    return labels[rows, columns]
 
 
 def _answer(model: OpenedModel, block: np.ndarray, layers: Sequence[str]) -> Answer:

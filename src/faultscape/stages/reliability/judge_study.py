@@ -47,7 +47,7 @@ from faultscape.stages.reliability.numbers import ModelNumbers
 from faultscape.stages.reliability.options import ReliabilityOptions
 from faultscape.stages.reliability.pictures import Frames
 from faultscape.stages.reliability.presets import preset_numbers
-from faultscape.stages.reliability.seen_images import told_beforehand
+from faultscape.stages.reliability.seen_images import told_beforehand, told_of_methods
 from faultscape.stages.snapshot import Snapshot
 from faultscape.stages.trained_models import flags_of, training_of
 from faultscape.study.folder import existing, make_folder, put
@@ -151,7 +151,7 @@ def _document(
             if times.name in names
         ],
         "units": {"drawn": "groups" if units.grouped else "images", "count": units.count},
-        "notes": [*notes, *_unanswered(study, models, conditions), *told_beforehand(study, names, conditions), *_idle(found, options), *of_preset, *of_finders, *_constant(found), *_undeclared(settings, names), *_searched(study, names, conditions), *_fitted_again(study, names)],
+        "notes": [*notes, *_unanswered(study, models, conditions), *told_beforehand(study, names, conditions), *_idle(found, options), *of_preset, *of_finders, *_constant(found), *_undeclared(settings, names), *told_of_methods(study, names, conditions), *_fitted_again(study, names)],
         "provenance": {
             "faultscape": __version__, "truth": study.truth, "inputs": made_from_now(Snapshot(study.root), study.truth),
             "arguments": {
@@ -206,7 +206,10 @@ def _model(
 ) -> CardModel:
     about = study.settings.models[name]
     members = ensembles.names_of(about.source) if about.kind == "ensemble" else []
-    model: CardModel = {"name": name, "kind": about.kind, "members": members, "flags": [], "scorers": scorers}
+    of_members = {
+        flag for one in members if one in study.settings.models for flag in flags_of(training_of(study.settings.models[one]))
+    }
+    model: CardModel = {"name": name, "kind": about.kind, "members": members, "flags": sorted(of_members), "scorers": scorers}
     if methods := methods_of_model(study.root, study.settings, name):
         model["methods"] = [
             {
@@ -233,17 +236,6 @@ def _model(
             "open": about.options.get("open", []), "claims": compared,
         }  # fmt: skip
     return model
-
-
-def _searched(study: LabelledStudy, models: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
-    """Return what to say of methods that are judged on the very images that they were searched with."""
-    judged = {condition.name for condition in conditions}
-    return [
-        f"{model}: {scorer} was searched with {about.validation}, so that its numbers there are too good; judge it on other sets"
-        for model in models
-        for scorer, about in methods_of_model(study.root, study.settings, model).items()
-        if about.flags and about.validation in judged
-    ]
 
 
 def _fitted_again(study: LabelledStudy, models: Sequence[str]) -> list[str]:

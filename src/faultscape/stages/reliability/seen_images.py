@@ -1,26 +1,32 @@
-"""Models that have seen images that the card judges them on: in training, in validation, or where a temperature was fitted to them; and which logits are divided by a temperature at all.
+"""Models that have seen images that the card judges them on: in training, in validation, or where a temperature or a method was fitted to them or searched with them; and which logits are divided by a temperature at all.
 
 Conventions: a made image counts as the image that it was made of. Nothing is known of a model that `train` did not make in this study. A file that is gone or damaged says nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from faultscape.errors import FaultscapeError
 from faultscape.prediction.sources.network_folder import folder_of
+from faultscape.stages.fitted_words import methods_of_model
 from faultscape.stages.labelled_images import of_sets_or_role
 from faultscape.stages.reliability.conditions import Condition, LabelledStudy
 from faultscape.study.json_text import read_object
 from faultscape.study.tables import label_maps
+from faultscape.uncertainty.method_files import MethodAbout
+
+_SEEN: Mapping[str, Callable[[MethodAbout], tuple[str, ...]]] = {
+    "fitted to": lambda about: about.sets,
+    "searched with": lambda about: (about.validation,) if about.validation else (),
+}
 
 
 def told_beforehand(study: LabelledStudy, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
     """Return a note of every model that has seen some of the images that it is judged on, and of every model with a temperature."""
-    asked = {study.images[id_].parent or id_ for condition in conditions for id_ in condition.images}
-    notes = []
+    asked, notes = _asked(study, conditions), list[str]()
     for name in names:
         if seen := len(asked & _trained_on(study, name)):
             notes.append(
@@ -36,6 +42,33 @@ def told_beforehand(study: LabelledStudy, names: Sequence[str], conditions: Sequ
             )
             notes.append(f"{name}: its logits are divided by {what}{also if fitted else ''}")
     return notes
+
+
+def told_of_methods(study: LabelledStudy, names: Sequence[str], conditions: Sequence[Condition]) -> list[str]:
+    """Return a note of the methods of each model that were fitted to sets, or searched with one, whose images it is judged on."""
+    asked, notes = _asked(study, conditions), list[str]()
+    for name in names:
+        for how, sets_of in _SEEN.items():
+            scorers: dict[tuple[str, ...], list[str]] = {}
+            for scorer, about in methods_of_model(study.root, study.settings, name).items():
+                scorers.setdefault(sets_of(about), []).append(scorer)
+            for sets, some in scorers.items():
+                if sets and (seen := len(asked & _of(study, list(sets), ""))):
+                    notes.append(
+                        f"{name}: {', '.join(some)} {'was' if len(some) == 1 else 'were'} {how} {', '.join(sets)}, with {seen:,} of the {len(asked):,} images that it is judged on, on which its numbers are too good; judge it on other sets"
+                    )
+    return notes
+
+
+def _asked(study: LabelledStudy, conditions: Sequence[Condition]) -> set[str]:
+    """Return the images that a study is judged on, of made ones those that they were made of."""
+    return {_origin(study, id_) for condition in conditions for id_ in condition.images}
+
+
+def _origin(study: LabelledStudy, id_: str) -> str:
+    while (parent := study.images[id_].parent) in study.images:
+        id_ = parent
+    return id_
 
 
 def _trained_on(study: LabelledStudy, name: str) -> set[str]:
@@ -59,7 +92,7 @@ def _fitted_to(study: LabelledStudy, name: str) -> set[str]:
 
 def _of(study: LabelledStudy, sets: Any, role: str) -> set[str]:
     named = [sets] if isinstance(sets, str) else sets
-    return {image.parent or image.id for image in of_sets_or_role(study.images, named, role)}
+    return {_origin(study, image.id) for image in of_sets_or_role(study.images, named, role)}
 
 
 def _arguments(path: Path) -> dict[str, Any]:

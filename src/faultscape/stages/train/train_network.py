@@ -31,6 +31,7 @@ from faultscape.stages.train.examples import Examples, class_weights, find_examp
 from faultscape.stages.train.network import Wanted, folder_of
 from faultscape.stages.train.options import SEED, TrainOptions, need_libraries
 from faultscape.stages.train.result import Swept, Trained
+from faultscape.stages.trained_models import flags_of, read_training
 from faultscape.stages.withheld import find_withheld
 from faultscape.study.folder import existing, put, refuse_twin
 from faultscape.study.lock import changing, holding
@@ -161,8 +162,10 @@ def _provenance(
         _arguments(options),
     )
     inputs = inputs_of(Snapshot(root), sets, truth, given)
+    flags = flags_of(read_training(root / MODELS / options.init)) if options.init else []
     return {
         "key": key, "inputs": dict(inputs), "arguments": given, "truth": truth, "sets": list(sets), "withheld": list(withheld), "images": len(train_on),
+        **({"flags": list(flags)} if flags else {}),
     }  # fmt: skip
 
 

@@ -22,15 +22,17 @@ from faultscape.uncertainty.methods.flow_fit import TrainedFlow
 
 
 class FlowDensity:
-    """A flow for each layer with the mean NLL of its training embeddings, and how layers are joined: ``weights`` of a logistic regression, or their minimum."""
+    """A flow for each layer with the channels that it is of and the mean NLL of its training embeddings, and how layers are joined: ``weights`` of a logistic regression, or their minimum."""
 
     def __init__(self, layers: Sequence[str], options: Mapping[str, Value], tensors: Mapping[str, Tensor]) -> None:
         self.layers, self.epsilon = tuple(layers), float(options["epsilon"])
         self.flows: list[RealNVP] = []
+        self.channels: list[Tensor] = []
         self._fixed: dict[tuple[int, str], FixedFlow] = {}
         for number in range(len(self.layers)):
             begin = f"flow{number}/"
             held = {name.removeprefix(begin): value for name, value in tensors.items() if name.startswith(begin)}
+            self.channels.append(held.pop("channels"))
             flow = RealNVP(len(held["centre"]), int(options["blocks"]), int(options["width"]), int(options["depth"]))
             flow.load_state_dict(held)
             self.flows.append(flow.eval().requires_grad_(requires_grad=False))
@@ -41,7 +43,11 @@ class FlowDensity:
         cls, layers: Sequence[str], options: Mapping[str, Value], flows: Sequence[TrainedFlow], weights: np.ndarray | None = None
     ) -> FlowDensity:
         """Return the method with flows that were trained, one a layer, and the weights (L,) that join them, None for their minimum."""
-        tensors = {f"flow{k}/{name}": value for k, one in enumerate(flows) for name, value in one.flow.state_dict().items()}
+        tensors = {
+            f"flow{k}/{name}": value
+            for k, one in enumerate(flows)
+            for name, value in (*one.flow.state_dict().items(), ("channels", one.channels))
+        }
         tensors["means"] = torch.tensor([one.learnt for one in flows])
         if weights is not None:
             tensors["weights"] = torch.from_numpy(weights).float()
@@ -57,7 +63,9 @@ class FlowDensity:
         if key not in self._fixed:
             self._fixed[key] = FixedFlow.of(self.flows[number], grid.device)
         flow = self._fixed[key]
-        rows = grid.permute(0, 2, 3, 1).reshape(-1, grid.shape[1]).float()
+        channels = self.channels[number].to(grid.device)
+        some = grid if len(channels) == grid.shape[1] else grid.index_select(1, channels)
+        rows = some.permute(0, 2, 3, 1).reshape(-1, len(channels)).float()
         return ((flow.nll(rows) - self.means[number].to(grid.device)) / flow.dimensions).reshape(len(grid), 1, *grid.shape[2:])
 
     def objective(self, features: Sequence[Tensor], logits: Tensor) -> Tensor:
@@ -80,6 +88,8 @@ class FlowDensity:
     def tensors(self) -> dict[str, Tensor]:
         """Return the weights of the flows, and what joins them."""
         held = {
-            f"flow{number}/{name}": value for number, flow in enumerate(self.flows) for name, value in flow.state_dict().items()
+            f"flow{number}/{name}": value
+            for number, flow in enumerate(self.flows)
+            for name, value in (*flow.state_dict().items(), ("channels", self.channels[number]))
         }
         return held | {"means": self.means} | ({} if self.weights is None else {"weights": self.weights})

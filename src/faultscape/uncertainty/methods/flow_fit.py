@@ -1,7 +1,7 @@
 """Train a flow on embeddings by their likelihood alone, and keep the one that is best on embeddings that it did not learn from.
 
 Conventions: of the embeddings, in an order that follows from the seed, the first 2,000 (at most a tenth) choose the step, the next as many are reported, the rest is learnt. No unknown object has a part in it. Batches follow from the seed and the step, so that a
-run that was killed goes on from its last checkpoint to the same flow. A loss that is not finite stops it.
+run that was killed goes on from its last checkpoint to the same flow. A loss that is not finite stops it. Channels that are the same number in all that is learnt have no density, and are left out.
 Source: S4 5.2, eq. 6 and B.6 (2,000 embeddings for validation and testing, Adam, rate 1e-4, 200k steps). Batch size, width and depth are ours.
 """
 
@@ -22,6 +22,7 @@ from faultscape.uncertainty.methods.flow import RealNVP
 from faultscape.uncertainty.training import checkpoints
 
 HELD_OUT = 2000
+_SAME = 1e-6  # of a channel's largest number: what rounding makes of one number
 _LOOKS = 20  # how often the held-out embeddings are asked
 
 
@@ -40,9 +41,10 @@ class FlowPlan:
 
 @dataclass(frozen=True)
 class TrainedFlow:
-    """A flow in use, the mean NLL of what it learnt from, of the embeddings that chose it and of those that had no part, and the step that was chosen."""
+    """A flow in use, the places of the channels (D,) that it is of, the mean NLL of what it learnt from, of the embeddings that chose it and of those that had no part, and the step that was chosen."""
 
     flow: RealNVP
+    channels: Tensor
     learnt: float
     chosen: float
     tested: float
@@ -50,8 +52,8 @@ class TrainedFlow:
 
     @torch.no_grad()
     def normalised_nll(self, features: Tensor) -> Tensor:
-        """Return the NLL (n,) of features (n, D) less the mean of those that it learnt from, a feature (S4 eq. 8)."""
-        return (self.flow.nll(features) - self.learnt) / self.flow.dimensions
+        """Return the NLL (n,) of features (n, K) less the mean of those that it learnt from, a feature (S4 eq. 8)."""
+        return (self.flow.nll(features[:, self.channels]) - self.learnt) / self.flow.dimensions
 
 
 def train_flow(
@@ -78,10 +80,14 @@ def train_flow(
         )
     if not torch.isfinite(values).all():
         raise MetricError("embeddings hold NaN or infinity; expected finite numbers")
+    channels = varying(values[order[2 * held :]])
+    if len(channels) < 2:
+        raise MetricError(f"{len(channels)} of {values.shape[1]} channels vary; a flow needs 2 or more: choose another layer")
+    values = values[:, channels]
     choosing, testing, learning = values[order[:held]], values[order[held : 2 * held]], values[order[2 * held :]]
-    flow = RealNVP(values.shape[1], plan.blocks, plan.width, plan.depth, plan.seed)
+    flow = RealNVP(len(channels), plan.blocks, plan.width, plan.depth, plan.seed)
     flow.centre.copy_(learning.mean(0))
-    flow.spread.copy_(learning.std(0).clamp_min(1e-6))
+    flow.spread.copy_(learning.std(0).clamp_min(1e-12))
     flow = flow.to(device)
     optimiser = torch.optim.Adam(flow.parameters(), plan.rate)
     about = checkpoints.read(folder, key, flow, optimiser) if folder else {"step": 0}
@@ -119,11 +125,22 @@ def train_flow(
     flow.load_state_dict(kept.state_dict())
     for place in (folder / "best", folder) if folder else ():
         checkpoints.remove(place)
-    made = TrainedFlow(flow.eval(), _mean_nll(flow, learning, device), best, _mean_nll(flow, testing, device), best_step)
+    made = TrainedFlow(
+        flow.eval(), channels, _mean_nll(flow, learning, device), best, _mean_nll(flow, testing, device), best_step
+    )
     flow.cpu()
     if not all(math.isfinite(number) for number in (made.learnt, made.chosen, made.tested)):
         raise ModelError("the flow gives no finite likelihood; choose a layer before an activation, or lower --rate")
     return made
+
+
+def varying(values: Tensor) -> Tensor:
+    """Return the places of the channels of embeddings (n, K) that are not the same number in all of them.
+
+    >>> varying(torch.tensor([[0.7, 1.0], [0.7, 2.0]])).tolist()
+    [1]
+    """
+    return torch.nonzero(values.std(0, correction=0) > _SAME * values.abs().amax(0))[:, 0]
 
 
 @torch.no_grad()

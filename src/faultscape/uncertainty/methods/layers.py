@@ -5,6 +5,7 @@ Conventions: names are those of ``named_modules``; ``LAYER:in`` is what a layer 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 
 import torch
@@ -56,33 +57,37 @@ def grid_layers(
     size: tuple[int, int],
     look_at: Callable[[str, torch.Tensor], None] = lambda *_: None,
 ) -> list[str]:
-    """Return the layers that give a grid of features over an image of ``size`` (height, width) when ``run`` shows the network one, in the order in which they run; the last is what the last layer is given. ``look_at`` sees each with what it gave."""
-    seen: list[str] = []
-    hooks = []
+    """Return the layers that give a grid of features over an image of ``size`` (height, width) when ``run`` shows the network one, in the order in which they run, up to what the last layer is given, which is the last of them.
 
-    def look(name: str) -> Callable[[nn.Module, object, object], None]:
-        def hook(_module: nn.Module, _given: object, out: object) -> None:
-            value = out[0] if isinstance(out, tuple | list) and out else out
-            if isinstance(value, torch.Tensor) and value.ndim in (3, 4) and name not in seen:
-                try:
-                    as_grid(value, size)
-                except ModelError:
-                    return
-                seen.append(name)
-                look_at(name, value)
+    Left out is what runs after the last layer, or in an auxiliary head; of layers that give the same numbers the last is there. ``look_at`` sees each with what it gave.
+    """
+    head, last = last_layer(net)
+    seen: dict[str, bytes] = {}  # digests of what layers gave
+    done, hooks = list[bool](), []
 
-        return hook
+    def note(name: str, value: object) -> None:
+        value = value[0] if isinstance(value, tuple | list) and value else value
+        if isinstance(value, torch.Tensor) and value.ndim in (3, 4) and name not in seen and not done:
+            try:
+                as_grid(value, size)
+            except ModelError:
+                return
+            seen[name] = hashlib.sha256(value.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()).digest()
+            look_at(name, value)
 
+    def begin(_module: nn.Module, given: object) -> None:
+        note(f"{head}{INPUT}", given)
+        done.append(True)
+
+    hooks.append(last.register_forward_pre_hook(begin))
     for name, layer in net.named_modules():
-        if name:
-            hooks.append(layer.register_forward_hook(look(name)))
+        if name and layer is not last and "aux" not in name.lower():
+            hooks.append(layer.register_forward_hook(lambda _module, _given, out, name=name: note(name, out)))
     try:
         run()
     finally:
         for hook in hooks:
             hook.remove()
-    head = last_layer(net)[0]
-    return [
-        *(name for name in seen if name != head and not f"{name}.".startswith(f"{head}.") and not head.startswith(f"{name}.")),
-        f"{head}{INPUT}",
-    ]
+    latest = {digest: name for name, digest in seen.items()}
+    names = [name for name, digest in seen.items() if latest[digest] == name and name != f"{head}{INPUT}"]
+    return [*names, f"{head}{INPUT}"]

@@ -1,6 +1,6 @@
 """The method standardised-max-logit: how far the largest logit lies below what is usual where this class is predicted.
 
-Conventions: of each channel the mean and the standard deviation of the largest logit where it is the largest, over training images; a channel that is never the largest has those of all. The score is -(max z - mean) / deviation of the predicted channel, made at the
+Conventions: of each channel the mean and the standard deviation of the largest logit where it is the largest, over training images; a channel that is the largest in fewer than 100 sampled pixels has those of all. The score is -(max z - mean) / deviation of the predicted channel, made at the
 size of the labels. The smoothing and the treatment of boundaries of the paper are left out.
 Source: Jung et al. 2021, eq. 3 to 5.
 """
