@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import faultscape as fs
 from faultscape.errors import ModelError, OptionError
@@ -157,7 +158,9 @@ def test_layers_are_tapped_by_name_and_near_names_are_said(predicted: Trained) -
     assert fitted(predicted, "flow", layer=["body.0", "mix:in"]).methods[0].layers == ("body.0", "mix:in")
     _, tensors = read(Path(predicted.study, "methods", "plain", "flow.safetensors"))
     assert tensors["flow0/centre"].shape != tensors["flow1/centre"].shape  # a flow of its own for each layer
-    assert len(tensors["flow1/centre"]) == len(tensors["flow1/channels"]) < 16  # channels of this layer that never vary are left out
+    assert (
+        len(tensors["flow1/centre"]) == len(tensors["flow1/channels"]) < 16
+    )  # channels of this layer that never vary are left out
     with refused(ModelError, r"has no layer 'mixx'\. Did you mean 'mix'\?"):
         fitted(predicted, "knn", layer=["mixx"])
     with refused(OptionError, "method knn taps one layer; got mix, body"):
@@ -174,6 +177,29 @@ def test_what_the_model_does_not_know_is_never_learnt_from(predicted: Trained, c
     _, tensors = read(Path(predicted.study, "methods", "plain", "knn-class.safetensors"))
     assert tensors["classes"].sum(0).tolist()[2] == 0  # no patch with a car
     assert len(tensors["keys"]) < 8 * 24 * 32
+
+
+def test_a_withheld_pixel_counts_also_where_the_network_sees_the_image_smaller(trained: Trained) -> None:
+    """Thin things of a withheld class are lost when labels are brought to the size that the network sees; their patches must not be learnt from."""
+    from faultscape.uncertainty.methods.embeddings import patch_classes
+    from faultscape.uncertainty.methods.method import read
+    from faultscape.uncertainty.training.labels import IGNORED, OUTSIDE
+
+    study = trained.study
+    masks = trained.folder / "train" / "masks"
+    allowed = 0
+    for path in sorted(masks.iterdir()):
+        labels = np.where(np.asarray(Image.open(path)) == 2, 1, np.asarray(Image.open(path)))
+        labels[:, 5] = 2  # a car of one column, of which nothing is left at half the size
+        Image.fromarray(labels).save(path)
+        seen = labels.astype(np.int16)
+        seen[labels == 2], seen[labels == 9] = IGNORED, OUTSIDE
+        allowed += int(patch_classes(seen, (12, 16), 4)[1].sum())
+    fs.label.import_(study, str(masks))
+    fs.predict(study, {"plain": trained.source}, shown=fs.Shown(input_size="16x12"), engine="local")
+    fitted(trained, "knn", data=fs.FitData(keep_embeddings=0))
+    _, tensors = read(Path(study, "methods", "plain", "knn.safetensors"))
+    assert len(tensors["keys"]) == allowed
 
 
 def test_the_preset_of_s4_keeps_all_and_trains_long() -> None:

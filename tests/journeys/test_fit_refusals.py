@@ -140,3 +140,15 @@ def test_more_embeddings_than_memory_holds_are_refused_after_the_first_image(
     with refused(OptionError, says):
         fitted(predicted, "knn", data=fs.FitData(keep_embeddings=0))
     fitted(predicted, "knn", data=fs.FitData(keep_embeddings=6000))
+
+
+def test_methods_of_logits_are_refused_to_networks_that_give_sums_of_masks(
+    predicted: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from faultscape.prediction.sources.torch_network import TorchNetwork
+
+    monkeypatch.setattr(TorchNetwork, "marginal", True)
+    for method in ("odin", "standardised-max-logit"):
+        with refused(ModelError, f"plain: gives sums of masks and no logits, which method {method} needs; fit one of features"):
+            fitted(predicted, method)
+    assert fitted(predicted, "mahalanobis").methods[0].name == "mahalanobis"

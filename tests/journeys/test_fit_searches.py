@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
 import faultscape as fs
-from faultscape.errors import MetricError, OptionError, StudyError
+from faultscape.errors import MetricError, ModelError, OptionError, StudyError
+from faultscape.stages.image_truths import Judge, find_judged
+from faultscape.study.settings import read_settings
+from faultscape.study.tables import outputs
+from faultscape.study.tables.corpus import read_corpus
 from made_methods import fitted
 from made_training import Trained, image_of
 from refusals import refused
@@ -130,3 +135,83 @@ def test_what_is_searched_is_what_is_fitted_and_what_is_given_stays(predicted: T
     assert [*swept.searches] == ["odin-epsilon-0, temperature", "odin-epsilon-0.01, temperature"]  # each searched on its own
     with refused(OptionError, "has labels of anomaly, and a method must not learn what unknown objects look like"):
         fitted(predicted, "knn", data=fs.FitData(set_=["train", blended]))
+
+
+def test_pixels_of_withheld_classes_count_neither_as_known_nor_as_anomalous(predicted: Trained) -> None:
+    """A search that took withheld pixels for known ones would choose what is blind to them. The oracle: exact average precision without them."""
+    study, root = predicted.study, Path(predicted.study)
+    blended = fs.stress.blend(study, preset="fishyscapes-v2", set_="val", blending=fs.Blending(smallest=8), engine="local").sets[
+        0
+    ]
+    (row, *_) = fitted(predicted, "odin", validation=blended, sweep="epsilon=0,0.01", method_options=fs.MethodOptions()).searches[
+        "odin-epsilon-0, temperature"
+    ]
+    fs.predict(study, {"plain": predicted.source}, scorer=["odin-epsilon-0"], engine="local")
+    settings, images = read_settings(root), {image.id: image for image in read_corpus(root)}
+    judge = Judge(root, settings, find_judged(root, images, "labels"), {})
+    mine = [image for image in images.values() if image.set == blended]
+    (word,) = settings.models["plain"].options["scorer"]
+    scores = {image.id: kept_doubt(study, word, image) for image in mine}
+    counted, known = [], []
+    for image in mine:
+        (view,) = judge.views(image.id, (32, 24))
+        withheld = view.semantic == 2
+        assert (view.anomaly[withheld] == 0).any()
+        counted.append((scores[image.id], np.where(withheld, 255, view.anomaly)))
+        known.append((scores[image.id], view.anomaly))
+    found, wrong = (precision_of(rows) for rows in (counted, known))
+    assert row.average_precision == pytest.approx(found, abs=2e-3)
+    assert abs(found - wrong) > 5e-3
+
+
+def kept_doubt(study: str, word: str, image) -> np.ndarray:
+    """The doubt that predict kept of an image."""
+    from faultscape.prediction.keep import doubt_folder
+
+    held = outputs.read_kept(Path(study), "plain", doubt_folder(word), image.shard)
+    return next(arrays[0] for id_, arrays in held if id_ == image.id)
+
+
+def precision_of(rows) -> float:
+    """The exact average precision of scores and labels of anomaly, 255 left out."""
+    scores, labels = (np.concatenate([row[k].ravel() for row in rows]) for k in (0, 1))
+    return fs.metrics.detection(scores[labels < 255], labels[labels < 255] == 1).average_precision
+
+
+def test_a_candidate_whose_score_is_no_number_is_left_out_by_its_name(
+    predicted: Trained, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from faultscape.uncertainty.methods.knn_density import KnnDensity
+
+    blended = fs.stress.blend(
+        predicted.study, preset="fishyscapes-v2", set_="val", blending=fs.Blending(smallest=8), engine="local"
+    ).sets[0]
+    score = KnnDensity.score
+    monkeypatch.setattr(
+        KnnDensity, "score", lambda self, values, size: score(self, values, size) * (np.nan if self.k == 10 else 1)
+    )
+    tried = {one.candidate for one in fitted(predicted, "knn", validation=blended).searches["k"]}
+    assert tried == {f"k {k}" for k in (1, 2, 5, 20, 50, 100)}
+    assert capsys.readouterr().out.count("note: k 10 is left out: ") == 1
+    monkeypatch.setattr(KnnDensity, "score", lambda self, values, size: score(self, values, size) * np.nan)
+    with refused(ModelError, "method knn: no candidate scores all of the images to search with by numbers; choose another layer"):
+        fitted(predicted, "knn", validation=blended, seed=1)
+
+
+def test_joined_layers_are_searched_as_they_are_joined(predicted: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    from faultscape.stages.fit.layer_search import AnomalousImages
+
+    blended = fs.stress.blend(
+        predicted.study, preset="fishyscapes-v2", set_="val", blending=fs.Blending(smallest=8), engine="local"
+    ).sets[0]
+    judge, weights = AnomalousImages.judge, []
+
+    def noted(self, model, method, candidates):
+        weights.extend(one.weights for one in candidates.values())
+        return judge(self, model, method, candidates)
+
+    monkeypatch.setattr(AnomalousImages, "judge", noted)
+    quick = fs.MethodOptions(steps=10, blocks=2, width=8, join="logistic")
+    found = fitted(predicted, "flow", layer=["mix", "body.0"], validation=blended, method_options=quick)
+    assert len(weights) == len(found.searches["epsilon"]) == 6
+    assert all(one is not None for one in weights)

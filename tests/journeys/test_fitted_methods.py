@@ -172,3 +172,14 @@ def test_status_sees_another_holdout_another_network_and_another_search_set(pred
     again = replace(FEW, steps=2)
     fs.train(study, "plain", backbone=predicted.own, schedules=again, data=fs.TrainingData(withhold="cars"))
     assert "its network changed" in str(fs.status(study))
+
+
+def test_the_card_says_which_methods_saw_the_images_that_it_judges_on(predicted: Trained) -> None:
+    study = predicted.study
+    fitted(predicted, "knn", data=fs.FitData(set_=["main"]))
+    fitted(predicted, "mahalanobis")
+    fs.predict(study, {"plain": predicted.source}, scorer=["msp", "knn", "mahalanobis"], measure=True, engine="local")
+    notes = [note for note in fs.reliability(study, worst=0, resamples=0).document["notes"] if "fitted to" in note]
+    assert notes == [
+        "plain: knn was fitted to main, with 4 of the 4 images that it is judged on, on which its numbers are too good; judge it on other sets"
+    ]

@@ -116,3 +116,30 @@ def test_a_convolutional_network_is_trained_on_crops_of_any_size_as_s4_does(trai
     assert made.new
     with refused(OptionError, "--crop 33x33: both sides must be multiples of 32 for segformer-b0"):
         fs.train(trained.study, "other", backbone="segformer-b0", schedules=odd)
+
+
+def test_flags_pass_to_what_starts_from_a_network_and_to_ensembles(shown: Trained) -> None:
+    study, data = shown.study, fs.TrainingData(set_=["train", "odd"])
+    fs.train(study, "void", backbone=shown.own, loss="void-class", schedules=ONE, data=data)
+    fs.train(study, "again", backbone=shown.own, init="void", schedules=ONE)
+    fs.train(study, "third", backbone=shown.own, init="again", schedules=ONE)
+    sources = {name: f"{study}/models/{name}/backbone.py:net" for name in ("void", "again", "third", "plain")}
+    fs.predict(study, sources, scorer=["msp"], measure=True, engine="local")
+    fs.predict(study, {"all": "ensemble:plain,third"}, scorer=["msp"], measure=True, engine="local")
+    flags = {model["name"]: model["flags"] for model in fs.reliability(study, worst=0, resamples=0).document["models"]}
+    both = ["retrained", "trained-with-ood"]
+    assert flags == {"void": both, "again": both, "third": both, "plain": [], "all": both}
+
+
+def test_a_temperature_is_no_part_of_the_dirichlet_distribution(shown: Trained) -> None:
+    from faultscape.prediction.inference import Inference
+
+    made = fs.train(shown.study, "net", backbone=shown.own, init="plain", loss="dirichlet", schedules=ONE)
+    model = fs.prediction.open_model(f"{made.folder}/backbone.py:net", scorer=["differential-entropy", "msp"])
+    divided = Inference(model.network, model.way, model.keep, temperature=[3.0])
+    photo, _, _ = odd_image(200)
+    (before,), (after,) = model.predict([photo]), divided.predict([photo])
+    np.testing.assert_allclose(
+        after.kept["doubt-differential-entropy"][0], before.kept["doubt-differential-entropy"][0], rtol=1e-4, atol=1e-4
+    )
+    assert not np.allclose(after.kept["doubt-msp"][0], before.kept["doubt-msp"][0], atol=1e-3)

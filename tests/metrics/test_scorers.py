@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import faultscape as fs
 from faultscape.errors import MetricError, OptionError
 from faultscape.metrics.pixel_facts import facts_of, facts_of_members
 from faultscape.metrics.scorers import SCORERS, Scorer, check_scorers, missing, offset_of, rounded, score_pixels, scorer_named
+from faultscape.metrics.scores.histogram import detection_from_histogram, histogram16
 from refusals import refused
 
 TRAINED = [scorer.name for scorer in SCORERS if scorer.needs in ("void", "outlier", "dirichlet", "fitted")]  # not of facts
@@ -88,6 +90,21 @@ def test_rounding_keeps_small_doubt_apart() -> None:
     assert len(np.unique(rounded(scorer_named("msp"), score, 19))) == 500
     assert rounded(scorer_named("msp"), np.float32([0, 1]), 19).tolist() == [-2048, 2048]
     assert np.isfinite(rounded(scorer_named("energy"), np.float32([-1e30, 1e30]), 19)).all()
+
+
+@pytest.mark.parametrize("temperature", [1.0, 100.0, 1000.0])
+def test_a_temperature_that_makes_all_probabilities_even_leaves_scores_apart(temperature: float) -> None:
+    """ODIN at T = 1000: all of 1 - max p lies within a thousandth of the largest value, and its order still counts."""
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0, 3, (19, 100, 200)).astype(np.float32)
+    anomalous = (rng.uniform(size=logits.shape[1:]) < 0.1).astype(np.uint8)
+    logits[:, anomalous == 1] *= 0.8
+    score = facts_of(logits / np.float32(temperature), (200, 100)).others
+    half = rounded(scorer_named("odin"), score, 19)
+    counted = detection_from_histogram(histogram16(half, anomalous))
+    exact = fs.metrics.detection(score, anomalous == 1)
+    assert counted.average_precision == pytest.approx(exact.average_precision, abs=2e-3)
+    assert counted.fpr95 == pytest.approx(exact.fpr95, abs=4e-3)
 
 
 def test_a_scorer_of_ones_own(tmp_path: Path) -> None:

@@ -88,3 +88,37 @@ def test_an_activation_in_place_does_not_change_what_a_layer_is_said_to_give(tor
         net(image)
     assert float(seen["1"].min()) < 0
     assert torch.equal(seen["1"], seen["2:in"])
+
+
+def test_layers_behind_the_classifier_and_auxiliary_heads_are_no_features(torch) -> None:
+    """A network that enlarges its logits, and one that has an auxiliary head, before and behind the classifier."""
+    from faultscape.uncertainty.methods.layers import before_activation, grid_layers
+
+    class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.ReLU())
+            self.auxiliary_head = torch.nn.Conv2d(8, 2, 3, padding=1)
+            self.classifier = torch.nn.Sequential(
+                torch.nn.Conv2d(8, 8, 1), torch.nn.ReLU(), torch.nn.Dropout(), torch.nn.Conv2d(8, 2, 1)
+            )
+            self.aux_classifier = torch.nn.Conv2d(8, 2, 1)
+            self.enlarge = torch.nn.Upsample(scale_factor=2)
+
+        def forward(self, image):
+            features = self.body(image)
+            self.auxiliary_head(features)
+            out = self.enlarge(self.classifier(features))
+            self.aux_classifier(features)
+            return out
+
+    net, image = Net().eval(), torch.randn(1, 3, 8, 12)
+    run = lambda: net(image)  # noqa: E731
+    assert grid_layers(net, run, (8, 12)) == [
+        "body.0",
+        "body.1",
+        "body",
+        "classifier.0",
+        "classifier.3:in",
+    ]  # body.2 is body, and classifier.2 what the last is given
+    assert before_activation(net, run, (8, 12)) == "classifier.0"

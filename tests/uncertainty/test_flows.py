@@ -214,3 +214,26 @@ def test_layers_are_joined_by_their_minimum_or_by_weights(torch) -> None:
     joined = FlowDensity.of(["a", "b"], options, [flow, flow], np.array([2.0, -0.5]))
     for method in (joined, FlowDensity(["a", "b"], options, joined.tensors())):  # as it was, and as a file brings it back
         np.testing.assert_allclose(method.score(values, (5, 3)), 2 * values[0][0] - 0.5 * values[1][0], rtol=1e-5)
+
+
+def test_channels_that_never_vary_are_left_out(torch) -> None:
+    """A batch norm whose weight is 0, or an activation that is always off: such a channel has no density, and a small number in it must not outweigh all others."""
+    from faultscape.uncertainty.methods.flow_density import FlowDensity
+    from faultscape.uncertainty.methods.flow_fit import FlowPlan, train_flow
+
+    values = torch.randn(600, 6, generator=torch.Generator().manual_seed(0))
+    held = torch.cat([values[:, :3], torch.full((600, 1), 0.7), values[:, 3:], torch.zeros(600, 1)], dim=1)
+    plan = FlowPlan(steps=30, blocks=4, width=8, batch=64)
+    made, without = train_flow(held, plan), train_flow(values, plan)
+    assert made.channels.tolist() == [0, 1, 2, 4, 5, 6]
+    assert torch.equal(made.normalised_nll(held), without.normalised_nll(values))
+    other = held.clone()
+    other[:, 3], other[:, 7] = 0.1, 1.0
+    assert torch.equal(made.normalised_nll(other), made.normalised_nll(held))
+    method = FlowDensity.of(["a"], {"epsilon": 0.0, "blocks": 4, "width": 8, "depth": 1}, [made])
+    grid = held[:12].T.reshape(1, 8, 3, 4)
+    np.testing.assert_allclose(method.values([grid], grid)[0].ravel(), made.normalised_nll(held[:12]), rtol=1e-4, atol=1e-5)
+    again = FlowDensity(["a"], {"epsilon": 0.0, "blocks": 4, "width": 8, "depth": 1}, method.tensors())
+    assert torch.equal(again.values([grid], grid)[0], method.values([grid], grid)[0])
+    with refused(MetricError, "1 of 3 channels vary; a flow needs 2 or more: choose another layer"):
+        train_flow(torch.cat([values[:, :1], torch.zeros(600, 2)], dim=1), plan)

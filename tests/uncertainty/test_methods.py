@@ -185,6 +185,7 @@ def test_odin_moves_the_input_so_that_the_network_is_surer(torch) -> None:
     net, block = torch.nn.Conv2d(3, 4, 3, padding=1), np.random.default_rng(0).normal(size=(2, 3, 6, 8)).astype(np.float32)
     method = Odin([], {"temperature": 3.0, "epsilon": 0.01}, {})
     there = moved(net, net, "net", "cpu", block, method)
+    assert net.weight.grad is None  # the network itself learns nothing from it
     image = torch.from_numpy(block).requires_grad_()
     (net(image) / 3).log_softmax(1).amax(1).sum().backward()
     np.testing.assert_allclose(there, block + 0.01 * image.grad.sign().numpy(), atol=1e-6)
@@ -196,7 +197,6 @@ def test_odin_moves_the_input_so_that_the_network_is_surer(torch) -> None:
     np.testing.assert_allclose(
         method.score([value[0].numpy()], (8, 6)), facts_of(logits[0].numpy() / 3, (8, 6)).others, rtol=1e-5
     )
-    assert net.weight.grad is None or (net.weight.grad != 0).any()  # the network itself learns nothing from it
 
 
 def test_the_file_of_a_method_holds_all_of_it_and_hostile_ones_are_refused(torch, tmp_path: Path) -> None:
