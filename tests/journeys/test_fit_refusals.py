@@ -125,7 +125,8 @@ def test_a_score_that_is_no_number_is_a_failure_of_its_image(predicted: Trained)
     about, tensors = read(path)
     write(path, about, {**tensors, "means": tensors["means"] * float("nan")})
     with refused(
-        ModelError, "its method mahalanobis gave a score that is no number, of features that are none or far from all others"
+        ModelError,
+        "its method mahalanobis gave NaN or infinity, because features were not finite or lie too far from those of training images",
     ):
         fs.predict(study, {"plain": predicted.source}, scorer=["mahalanobis"], engine="local")
 

@@ -148,7 +148,7 @@ def test_pixels_of_withheld_classes_count_neither_as_known_nor_as_anomalous(pred
     ]
     fs.predict(study, {"plain": predicted.source}, scorer=["odin-epsilon-0"], engine="local")
     settings, images = read_settings(root), {image.id: image for image in read_corpus(root)}
-    judge = Judge(root, settings, find_judged(root, images, "labels"), {})
+    judge = Judge(root, settings, find_judged(root, images, "labels"), {})  # as if nothing were withheld
     mine = [image for image in images.values() if image.set == blended]
     (word,) = settings.models["plain"].options["scorer"]
     scores = {image.id: kept_doubt(study, word, image) for image in mine}

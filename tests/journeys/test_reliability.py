@@ -18,6 +18,7 @@ from faultscape.metrics.overlaps.components import component_counts, component_m
 from faultscape.metrics.scorers import rounded, scorer_named
 from faultscape.metrics.scores.other_curves import keras_areas, threshold_counts
 from faultscape.reporting.reliability.document import find_cell
+from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, outputs
 from faultscape.study.tables.corpus import read_corpus
 from made_blends import SMALL, corpus_with_void, few_objects, study_of
@@ -43,6 +44,21 @@ def stressed(corpus: made.Corpus, folder: Path) -> str:
     fs.stress.blend(study, preset="fishyscapes-v1", blending=SMALL, engine="local")
     fs.stress.holdout(study, classes="car")
     return study
+
+
+def anomaly_of(root: Path, name: str) -> dict[str, np.ndarray]:
+    """The labels of anomaly of a blended set, void where cars are, which a holdout withholds."""
+    classes, out = read_settings(root).class_list, {}
+    car = classes.ids[classes.names.index("car")]
+    folder = root / "stress" / name
+    for part in fs.study.parts.read_manifest(folder / "anomaly"):
+        labels = label_maps.read_maps(folder, int(part))
+        for id_, code in label_maps.read_maps(folder / "anomaly", int(part)).items():
+            anomaly = runs.decode(code)
+            withheld = (runs.decode(labels[id_]) == car) & (anomaly == 0)
+            out[id_] = np.where(withheld, 255, anomaly)
+    assert any((one == 255).any() for one in out.values())
+    return out
 
 
 def nets(corpus: made.Corpus) -> dict[str, str]:
@@ -155,10 +171,7 @@ def test_the_numbers_of_the_card_are_those_of_the_pixels(corpus: made.Corpus, tm
         assert value(condition, "error_auroc", "msp") == pytest.approx(roc_auc_score(wrong, scores[known]), abs=apart)
         assert value(condition, "error_ap", "msp") == pytest.approx(average_precision_score(wrong, scores[known]), abs=apart)
     ids = [image.id for image in read_corpus(root) if image.set == "fishyscapes-v1"]
-    anomaly = {}
-    where = root / "stress" / "fishyscapes-v1" / "anomaly"
-    for part in fs.study.parts.read_manifest(where):
-        anomaly |= {id_: runs.decode(code) for id_, code in label_maps.read_maps(where, int(part)).items()}
+    anomaly = anomaly_of(root, "fishyscapes-v1")
     _, true, scores = judged(ids, anomaly)
     assert value("fishyscapes-v1", "average_precision", "msp") == pytest.approx(
         average_precision_score(true[true != 255], scores[true != 255]), abs=1e-3
@@ -339,12 +352,11 @@ def test_component_f1_is_that_of_the_stored_doubt_at_the_best_pixel_threshold(
     found = f1(study, track="obstacle")
     assert set(found) == {"fishyscapes-v1", "holdout"}
     root, pairs = Path(study), []
-    where = root / "stress" / "fishyscapes-v1" / "anomaly"
-    for part in fs.study.parts.read_manifest(where):
-        truth = label_maps.read_maps(where, int(part))
+    truth = anomaly_of(root, "fishyscapes-v1")
+    for part in fs.study.parts.read_manifest(root / "stress" / "fishyscapes-v1" / "anomaly"):
         for id_, (values,) in outputs.read_kept(root, "net", "doubt-msp", int(part)):
             if id_ in truth:
-                pairs.append((rounded(scorer_named("msp"), values, 5).astype(float), runs.decode(truth[id_])))
+                pairs.append((rounded(scorer_named("msp"), values, 5).astype(float), truth[id_]))
     score = np.concatenate([s[a != 255] for s, a in pairs])
     label = np.concatenate([a[a != 255] == 1 for _, a in pairs])
     at = max(np.unique(score), key=lambda t: (label & (score >= t)).sum() / (label.sum() + (score >= t).sum()))

@@ -247,7 +247,7 @@ class Inference:
         out = {word: method.score(answer.values[word], target) for word, method in self.methods.items()}
         if wrong := next((word for word, score in out.items() if not np.isfinite(score).all()), None):
             raise ModelError(
-                f"its method {plain_name(wrong)} gave a score that is no number, of features that are none or far from all others"
+                f"its method {plain_name(wrong)} gave NaN or infinity, because features were not finite or lie too far from those of training images"
             )
         asked, layers = self.keep.scorers, answer.members if answer.scores is None else (answer.scores,)
         if OUTLIER in asked and OUTLIER in answer.values:

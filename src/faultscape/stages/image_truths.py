@@ -1,7 +1,7 @@
 """What the pixels of each image of a study are judged by: where its labels lie, those of anomaly, and the image whose map a made one should keep.
 
 Conventions: a made set without labels of its own has those of its parents (`stages.made_sets`). Labels of anomaly are those of a blended set, or of the truth ``anomaly`` that a data set came with;
-under a holdout, withheld pixels are the anomaly (stressors.holdout), which is asked of collected images alone. Where a corruption leaves each pixel where it is, the model's own map of the parent is
+under a holdout, withheld pixels are the anomaly (stressors.holdout), which is asked of collected images alone; where other labels say what is anomalous, they are void: no known pixels, since models did not learn them. Where a corruption leaves each pixel where it is, the model's own map of the parent is
 what its map should be.
 """
 
@@ -20,6 +20,7 @@ from faultscape.errors import FaultscapeError
 from faultscape.nouns import UNKNOWN
 from faultscape.stages.made_sets import labels_of_set
 from faultscape.stages.stored_maps import StoredMaps
+from faultscape.stressors.anomaly_labels import KNOWN, VOID
 from faultscape.stressors.holdout import Holdout, hold_out, open_labels
 from faultscape.study.parts import Part, read_manifest
 from faultscape.study.settings import Settings
@@ -122,6 +123,7 @@ class Judge:
     ) -> None:
         self._root, self._classes, self._judged = root, settings.class_list, judged
         self._holdouts = {name: hold for name, words in holdouts.items() if (hold := _held(settings, words)) is not None}
+        self._withheld = np.any([hold.is_withheld for hold in self._holdouts.values()], axis=0) if self._holdouts else None
         self._lock = threading.Lock()
         self._manifests: dict[str, dict[str, Part]] = {}
         self._maps = lru_cache(maxsize=8)(self._open)
@@ -133,6 +135,8 @@ class Judge:
             semantic = self._read(about.semantic, size, plain=False)
             anomaly = self._read(about.anomaly, size, plain=True)
             pasted = self._read(about.pasted, size, plain=True)
+        if semantic is not None and anomaly is not None and self._withheld is not None:
+            anomaly[(anomaly == KNOWN) & self._withheld[semantic]] = VOID
         out = [View("", semantic, anomaly, pasted)] if semantic is not None or anomaly is not None else []
         if semantic is not None and anomaly is None and not about.made:
             out += [View(name, semantic, open_labels(semantic, hold)) for name, hold in self._holdouts.items()]

@@ -315,9 +315,10 @@ class CountParts:
         return self._stored[name, kind].get(shard, [])
 
     def _holdouts_of(self, shard: int) -> dict[str, list[str]]:
-        """Return the holdouts that images of a shard are judged under: those that were collected."""
-        collected = any(not image.parent for image in self._by_shard.get(shard, ()))
-        return {name: list(words) for name, words in self._holdouts.items()} if collected else {}
+        """Return the holdouts that images of a shard are judged under, or whose pixels are void in their labels of anomaly: of those that were collected, or blended."""
+        some = self._by_shard.get(shard, ())
+        judged = any(not image.parent or self.judged[image.id].anomaly is not None for image in some)
+        return {name: list(words) for name, words in self._holdouts.items()} if judged else {}
 
     def _labels_of(self, shard: int) -> str:
         """Return a digest of the labels of a shard's images."""

@@ -1,7 +1,7 @@
 """Which layers, and which values of an option, find unknown objects best on a validation set: the searches of S4, Tables 4 to 9.
 
 Conventions: candidates are judged by the average precision of all pixels together, at the working size, on images with labels of anomaly. Classes that the study withholds are never searched with, since they are what the
-study judges: their pixels count neither as anomalous nor as known. What was chosen so has seen unknown objects (flag ``tuned-with-ood``).
+study judges: their pixels are void (`stages.image_truths`). What was chosen so has seen unknown objects (flag ``tuned-with-ood``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from faultscape.stages.fit.open_model import OpenedModel
 from faultscape.stages.fit.result import Tried
 from faultscape.stages.image_truths import Judge, find_judged, with_labels
 from faultscape.stages.labelled_images import role_of
-from faultscape.stressors.anomaly_labels import VOID
 from faultscape.stressors.holdout import hold_out
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image, read_corpus
@@ -50,8 +49,9 @@ class AnomalousImages:
             print(
                 f"note: {tested} of {counted(len(self.images), 'image')} to search with have role test, or were made of such; judge the method on other images"
             )
-        self._settings, self._judge = settings, Judge(root, settings, judged, {})
-        self._withheld = {place: name for words in read_stress(root).holdouts.values() for place, name in _named(settings, words)}
+        holdouts = read_stress(root).holdouts
+        self._settings, self._judge = settings, Judge(root, settings, judged, holdouts)
+        self._withheld = {place: name for words in holdouts.values() for place, name in _named(settings, words)}
 
     def judge(self, model: OpenedModel, method: str, candidates: Mapping[str, Fitted]) -> list[Tried]:
         """Return how well each candidate of a method finds the anomalies, the best first; without those whose score is no number."""
@@ -63,7 +63,7 @@ class AnomalousImages:
             for image in self.images:
                 scores = self._scores(inference, image)
                 for name in [name for name, score in scores.items() if name not in lost and not np.isfinite(score).all()]:
-                    print(f"note: {name} is left out: {image.id} has a score that is no number")
+                    print(f"note: {name} is left out: {image.id} has NaN or infinity in its score")
                     lost.add(name)
                 for name, score in scores.items():
                     if name in lost:
@@ -118,17 +118,16 @@ class AnomalousImages:
         return {name: method.score(answer.values[name], size) for name, method in inference.methods.items()}
 
     def _anomaly(self, image: Image, shape: tuple[int, ...]) -> np.ndarray:
-        """Return the labels of anomaly (H, W) of an image, VOID where a holdout withholds what is there; StudyError where the anomalies of a collected image are such pixels."""
+        """Return the labels of anomaly (H, W) of an image; StudyError where the anomalies of a collected image are pixels of a class that a holdout withholds."""
         (view,) = self._judge.views(image.id, (shape[1], shape[0]))
         assert view.anomaly is not None
-        if view.semantic is None or not self._withheld:
-            return view.anomaly
-        withheld = np.isin(view.semantic, list(self._withheld))
-        if not image.parent and (lost := np.unique(view.semantic[withheld & (view.anomaly == 1)]).tolist()):
-            raise StudyError(
-                f"{image.id}: its anomalies are pixels of {', '.join(self._withheld[place] for place in lost)}, which a holdout of this study withholds: they are what it judges, and are not searched with"
-            )
-        return np.where(withheld, np.uint8(VOID), view.anomaly)
+        if view.semantic is not None and not image.parent:
+            shown = np.unique(view.semantic[view.anomaly == 1]).tolist()
+            if lost := [self._withheld[place] for place in shown if place in self._withheld]:
+                raise StudyError(
+                    f"{image.id}: its anomalies are pixels of {', '.join(lost)}, which a holdout of this study withholds: they are what it judges, and are not searched with"
+                )
+        return view.anomaly
 
 
 def _truth(root: Path, asked: str | None) -> str:

@@ -125,7 +125,7 @@ def _jobs(
         by_shard.setdefault(study.images[id_].shard, []).append(id_)
     parts = outputs.parts_by_shard(root, name, folder)
     counting, jobs = counting_of(settings, name, study.truth, [word]), list[ComponentJob]()
-    about = [list(study.stress.holdouts.get(condition.holdout, ())), settings.classes.counted, settings.size, track]
+    about = [{held: list(words) for held, words in study.stress.holdouts.items()}, settings.classes.counted, settings.size, track]
     rounding = [folder, *counting.scorers[folder][1:]]
     for number, ids in sorted(by_shard.items()):
         held = parts.get(number, [])
