@@ -42,9 +42,9 @@ def card(editions: int = 3) -> Card:
 def test_the_best_variant_is_that_of_the_highest_mean_over_the_editions() -> None:
     (board,) = boards_of(card())
     assert (board.of, board.editions, board.chance) == ("main", ("2026-01", "2026-06", "2026-11"), (0.02, 0.03, 0.02))
-    assert [(one.model, one.variant, one.values, one.dashed) for one in board.standings] == [
-        ("a", "energy", (0.25, 0.25, 0.25), False),
-        ("b", "submitted", (0.6, None, 0.7), True),  # it lacks an edition, perhaps the hardest
+    assert [(one.model, one.variant, one.values, one.saw) for one in board.standings] == [
+        ("a", "energy", (0.25, 0.25, 0.25), ""),
+        ("b", "submitted", (0.6, None, 0.7), "trained"),  # it lacks an edition, perhaps the hardest
     ]
     assert [round(one.mean, 9) for one in board.standings] == [0.25, 0.65]
 
@@ -63,6 +63,14 @@ def test_a_page_is_made_of_two_editions_or_more() -> None:
     assert "<td>–</td>" in page
     assert "b <small>trained-with-ood (declared)</small>" in page
     assert not re.findall(r"stroke: *#|fill: *#", page.partition("{% include")[2])
+
+
+def test_a_variant_that_was_tuned_with_unknown_objects_is_said_to_be_tuned() -> None:
+    document = card()
+    document["models"][0]["methods"] = [{"scorer": "energy", "flags": ["tuned-with-ood"]}]
+    page = leaderboard_page(document)
+    assert "1 a, energy, tuned with unknown objects</li>" in page
+    assert "2 b, submitted, trained with unknown objects</li>" in page
 
 
 def test_sets_of_the_same_edition_are_called_by_their_names() -> None:

@@ -1,4 +1,4 @@
-"""How methods do from one edition of a blended set to the next (S4 Fig. 4): the average precision of the best variant of each, those that saw unknown objects in training dashed.
+"""How methods do from one edition of a blended set to the next (S4 Fig. 4): the average precision of the best variant of each, those that were trained or tuned with unknown objects dashed.
 
 Conventions: editions stand in the order of the card, in which they were made. A variant is a scorer of a model; the best is that of the highest mean AP over all editions on which the model was measured,
 the same one everywhere. Which is best is judged on the numbers that are shown. Who lacks an edition stands behind all others. A gap in a line is an edition without a number.
@@ -16,17 +16,18 @@ from faultscape.reporting.template import template
 from faultscape.uncertainty.methods.catalogue import TUNED
 
 _INKS = 10  # colours of models.css, by the place of a model on the card
+_SAW = {"trained": TRAINED_WITH_OOD, "tuned": TUNED}
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A model on the editions of a set: its best variant, the AP of it on each edition (None where there is none) and their mean; ``dashed`` where it saw unknown objects in training or was tuned with some, its flags, and its place on the card."""
+    """A model on the editions of a set: its best variant, the AP of it on each edition (None where there is none) and their mean; ``saw`` says whether it was trained or tuned with unknown objects, '' where neither, its flags, and its place on the card."""
 
     model: str
     variant: str
     values: tuple[float | None, ...]
     mean: float
-    dashed: bool
+    saw: str
     flags: tuple[str, ...]
     place: int
 
@@ -97,8 +98,8 @@ def _best(
     means = {scorer: sum(values.values()) / most for scorer, values in mine.items() if len(values) == most}
     variant = max(means, key=lambda scorer: means[scorer])
     flags = flags_of_score(card, model, variant)
-    dashed = any(flag.startswith((TRAINED_WITH_OOD, TUNED)) for flag in flags)
-    return Standing(model, variant, tuple(mine[variant].get(name) for name in names), means[variant], dashed, tuple(flags), place)
+    saw = next((word for word, flag in _SAW.items() if any(one.startswith(flag) for one in flags)), "")
+    return Standing(model, variant, tuple(mine[variant].get(name) for name in names), means[variant], saw, tuple(flags), place)
 
 
 def _called(conditions: Sequence[CardCondition]) -> list[str]:
@@ -109,7 +110,7 @@ def _called(conditions: Sequence[CardCondition]) -> list[str]:
 
 def _lines(board: Board) -> list[Line]:
     lines = [
-        Line(f"{one.model} ({one.variant})", one.values, one.ink, dashed=one.dashed, mark=str(k + 1))
+        Line(f"{one.model} ({one.variant})", one.values, one.ink, dashed=bool(one.saw), mark=str(k + 1))
         for k, one in enumerate(board.standings)
     ]
     return [*lines, Line("chance", board.chance, "chance")]
