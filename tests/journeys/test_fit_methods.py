@@ -229,6 +229,23 @@ def test_an_outlier_head_is_scored_beside_a_fitted_method(predicted: Trained) ->
     np.testing.assert_allclose(doubt_of(study, "net", "outlier"), alone, rtol=1e-5)
 
 
+def test_pictures_are_moved_one_at_a_time(predicted: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gradient holds all that a network made of a picture: eight of them would take eight times the memory."""
+    from faultscape.prediction.doubt_methods import input_gradient
+
+    moved, shown = input_gradient.moved, []
+
+    def noted(call, module, name, device, block, method):
+        shown.append(len(block))
+        return moved(call, module, name, device, block, method)
+
+    monkeypatch.setattr(input_gradient, "moved", noted)
+    fitted(predicted, "odin")
+    fs.predict(predicted.study, {"plain": predicted.source}, scorer=["odin"], engine="local")
+    assert set(shown) == {1}
+    assert len(shown) >= 4
+
+
 def test_an_input_that_is_moved_changes_what_is_scored(predicted: Trained) -> None:
     found = []
     for epsilon in (0.0, 0.2):

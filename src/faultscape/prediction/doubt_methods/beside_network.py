@@ -103,9 +103,11 @@ def with_values(
                 f"{network.name}: input preprocessing needs gradients of logits, which only torch networks have; fit the method with --epsilon 0"
             )
         call, module = network.call, network.module  # type: ignore[attr-defined]
-        whole = padded_to(block, network.fixed_batch)  # type: ignore[attr-defined]
-        moves = cast("MovesInput", method)
-        there = input_gradient.moved(call, module, network.name, network.device, whole, moves)[: len(block)]
+        moves, parts = cast("MovesInput", method), [block[k : k + 1] for k in range(len(block))]  # a gradient takes memory
+        if network.fixed_batch:  # type: ignore[attr-defined]
+            parts = [padded_to(block, network.fixed_batch)]  # type: ignore[attr-defined]
+        moved = [input_gradient.moved(call, module, network.name, network.device, part, moves) for part in parts]
+        there = np.concatenate(moved)[: len(block)]
         for number, arrays in enumerate(_values(network, {word: method}, block, network.run(there, method.layers))):
             made[number].update(arrays)
     return [
