@@ -5,7 +5,7 @@
     python benchmarks/doubt.py cost --backbone deeplabv3plus [--device cuda]           # what methods add to a forward pass at 1024 x 2048; an hour and a half on one core
 
 Conventions: splits, held-out classes and training are those of benchmarks/heads.py: nothing unknown is ever learnt. A job is a network of a seed: the linear one, to which all methods are fitted, and those that start from it and are trained on for a fifth of its steps: four with pixels of
-no class (void from the start), one with MC dropout, and one with neither (ce), their control. Methods have their defaults, but 20,000 embeddings of a layer and 1,000 steps of a flow; layers and options are searched on validation images with objects blended in, of other drawn objects than the test images have, and reported as rows of their own. Judged is every second of the 233 test images: with one drawn object each by
+no class (void from the start), one with MC dropout, and one with neither (ce), their control. Methods have their defaults, but 20,000 embeddings of a layer and 1,000 steps of a flow; layers and options are searched on validation images with objects blended in, of other drawn objects than the test images have, and reported as rows of their own. Every second of the 233 test images is judged: with one drawn object each by
 the recipes fishyscapes-v2 and fishyscapes-v3, and with the held-out classes. Needs FAULTSCAPE_DATA and the extra ``doubt``.
 Source: S4, Table 1 and Tables 4 to 9.
 """
