@@ -150,6 +150,9 @@ def test_methods_of_logits_are_refused_to_networks_that_give_sums_of_masks(
 
     monkeypatch.setattr(TorchNetwork, "marginal", True)
     for method in ("odin", "standardised-max-logit"):
-        with refused(ModelError, f"plain: gives sums of masks and no logits, which method {method} needs; fit one of features"):
+        with refused(
+            ModelError,
+            f"plain: has sums of masks in place of logits, which method {method} needs; fit a method that uses features, such as knn",
+        ):
             fitted(predicted, method)
     assert fitted(predicted, "mahalanobis").methods[0].name == "mahalanobis"

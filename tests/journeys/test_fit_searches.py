@@ -66,7 +66,7 @@ def test_layer_and_options_are_searched_on_a_set_with_anomalies_and_the_method_i
     del method["options"]
     assert method == {"scorer": "knn", "layers": [best[0].candidate], "flags": ["tuned-with-ood"], "validation": name}
     assert (
-        f"plain: knn was searched with {name}, with 2 of the 7 images that it is judged on, on which its numbers are too good; judge it on other sets"
+        f"plain: knn was searched with {name}, which includes 2 of the 7 images that it is judged on; numbers on these are too good, so judge on other images"
         in card["notes"]
     )
     table = Path(study, "reliability", "table-s4.md").read_text()
@@ -194,7 +194,9 @@ def test_a_candidate_whose_score_is_no_number_is_left_out_by_its_name(
     assert tried == {f"k {k}" for k in (1, 2, 5, 20, 50, 100)}
     assert capsys.readouterr().out.count("note: k 10 is left out: ") == 1
     monkeypatch.setattr(KnnDensity, "score", lambda self, values, size: score(self, values, size) * np.nan)
-    with refused(ModelError, "method knn: no candidate scores all of the images to search with by numbers; choose another layer"):
+    with refused(
+        ModelError, "method knn: every candidate gave NaN or infinity for an image to search with; choose another layer"
+    ):
         fitted(predicted, "knn", validation=blended, seed=1)
 
 

@@ -61,7 +61,7 @@ def test_flags_follow_what_was_scored(predicted: Trained) -> None:
     assert flags() == (
         ["tuned-with-ood"],
         [
-            f"plain: knn was searched with {blended}, with 3 of the 7 images that it is judged on, on which its numbers are too good; judge it on other sets"
+            f"plain: knn was searched with {blended}, which includes 3 of the 7 images that it is judged on; numbers on these are too good, so judge on other images"
         ],
     )
     assert [node.state for node in nodes(Snapshot(Path(study))) if node.artefact == "maps"] == ["done"]
@@ -181,5 +181,32 @@ def test_the_card_says_which_methods_saw_the_images_that_it_judges_on(predicted:
     fs.predict(study, {"plain": predicted.source}, scorer=["msp", "knn", "mahalanobis"], measure=True, engine="local")
     notes = [note for note in fs.reliability(study, worst=0, resamples=0).document["notes"] if "fitted to" in note]
     assert notes == [
-        "plain: knn was fitted to main, with 4 of the 4 images that it is judged on, on which its numbers are too good; judge it on other sets"
+        "plain: knn was fitted to main, which includes 4 of the 4 images that it is judged on; numbers on these are too good, so judge on other images"
     ]
+
+
+def test_a_holdout_that_comes_or_goes_makes_counts_of_blended_sets_anew(predicted: Trained) -> None:
+    """Pixels of withheld classes are void there: numbers that counted them as known, or left them out, must not be shown as today's."""
+    study, source = predicted.study, {"plain": predicted.source}
+    blended = fs.stress.blend(study, preset="fishyscapes-v2", set_="main", blending=fs.Blending(smallest=8), engine="local").sets[
+        0
+    ]
+
+    def precision() -> float | None:
+        cells = fs.reliability(study, worst=0, resamples=0).document["cells"]
+        return next(
+            (
+                one["value"]
+                for one in cells
+                if (one["condition"], one["metric"], one["model"]) == (blended, "average_precision", "plain")
+            ),
+            None,
+        )
+
+    fs.predict(study, source, scorer=["msp"], measure=True, engine="local")
+    without = precision()
+    assert without is not None
+    fs.stress.holdout(study, remove="cars")
+    assert precision() is None
+    fs.predict(study, source, scorer=["msp"], measure=True, engine="local")
+    assert precision() not in (None, without)

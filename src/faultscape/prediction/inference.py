@@ -256,10 +256,9 @@ class Inference:
             channel = self.network.class_names.index(VOID)
             out[VOID] = np.mean([class_share(scores, channel, target) for scores in layers], axis=0)
         if DIFFERENTIAL in asked and answer.scores is not None and getattr(self.network, "dirichlet", False):
+            # a temperature calibrates probabilities, and is no part of the Dirichlet distribution
             undivided = answer.scores if self._temperature is None else answer.scores * self._temperature
-            out[DIFFERENTIAL] = differential_entropy(
-                undivided, target
-            )  # a temperature calibrates probabilities, and is no part of the Dirichlet
+            out[DIFFERENTIAL] = differential_entropy(undivided, target)
         return out
 
     def pieces(self, view: np.ndarray) -> list[tuple[np.ndarray, windows.Window]]:

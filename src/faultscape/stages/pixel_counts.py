@@ -315,7 +315,7 @@ class CountParts:
         return self._stored[name, kind].get(shard, [])
 
     def _holdouts_of(self, shard: int) -> dict[str, list[str]]:
-        """Return the holdouts that images of a shard are judged under, or whose pixels are void in their labels of anomaly: of those that were collected, or blended."""
+        """Return the holdouts that counts of a shard depend on: all of the study, where it has collected images or labels of anomaly."""
         some = self._by_shard.get(shard, ())
         judged = any(not image.parent or self.judged[image.id].anomaly is not None for image in some)
         return {name: list(words) for name, words in self._holdouts.items()} if judged else {}

@@ -84,7 +84,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
     model = open_model(root, settings, options.model, options.device or "", layers)
     if method.taps == "none" and model.inference.network.marginal:
         raise ModelError(
-            f"{options.model}: gives sums of masks and no logits, which method {method.name} needs; fit one of features"
+            f"{options.model}: has sums of masks in place of logits, which method {method.name} needs; fit a method that uses features, such as knn"
         )
     meaning = meaning_of(model, settings, read_stress(root))
     candidates = _candidates(method, model, layers, options)

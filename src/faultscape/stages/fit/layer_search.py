@@ -54,7 +54,7 @@ class AnomalousImages:
         self._withheld = {place: name for words in holdouts.values() for place, name in _named(settings, words)}
 
     def judge(self, model: OpenedModel, method: str, candidates: Mapping[str, Fitted]) -> list[Tried]:
-        """Return how well each candidate of a method finds the anomalies, the best first; without those whose score is no number."""
+        """Return how well each candidate of a method finds the anomalies, the best first; without those that give NaN or infinity."""
         inference, scorer = Inference(model.inference.network, model.inference.way, methods=candidates), scorer_named(method)
         channels = model.inference.network.channels or len(self._settings.class_list)
         found: dict[str, tuple[float, Histogram16]] = {}
@@ -62,16 +62,17 @@ class AnomalousImages:
         with progress("search", len(self.images)) as tick:
             for image in self.images:
                 scores = self._scores(inference, image)
+                if not scores:
+                    continue
+                anomaly = self._anomaly(image, next(iter(scores.values())).shape)
                 for name in [name for name, score in scores.items() if name not in lost and not np.isfinite(score).all()]:
-                    print(f"note: {name} is left out: {image.id} has NaN or infinity in its score")
+                    print(f"note: {name} is left out: it gave NaN or infinity for {image.id}")
                     lost.add(name)
                 for name, score in scores.items():
                     if name in lost:
                         continue
                     offset = found[name][0] if name in found else offset_of(scorer, [score])
-                    counts = histogram16(
-                        rounded(scorer, score, channels, offset), self._anomaly(image, score.shape), where=image.id
-                    )
+                    counts = histogram16(rounded(scorer, score, channels, offset), anomaly, where=image.id)
                     found[name] = (offset, found[name][1] + counts if name in found else counts)
                 tick(1)
         tried = []
@@ -81,7 +82,7 @@ class AnomalousImages:
                 tried.append(Tried(name, said.average_precision, said.fpr95))
         if lost and not tried:
             raise ModelError(
-                f"method {method}: no candidate scores all of the images to search with by numbers; choose another layer"
+                f"method {method}: every candidate gave NaN or infinity for an image to search with; choose another layer"
             )
         if not tried or np.isnan(tried[0].average_precision):
             raise StudyError(f"the {counted(len(self.images), 'image')} to search with have no anomalous pixel")

@@ -13,9 +13,8 @@ from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.methods.catalogue import METHODS, Method, method_named, method_of
 
 TEMPERATURE = "temperature"
-PRESETS: Mapping[str, Mapping[str, Value]] = {
-    "s4": {"steps": 200_000, "rate": 1e-4}
-}  # S4 B.6; all embeddings of the images are kept
+# S4 B.6; with a preset, all embeddings of the images are kept
+PRESETS: Mapping[str, Mapping[str, Value]] = {"s4": {"steps": 200_000, "rate": 1e-4}}
 KEPT = 100_000  # embeddings of a layer
 
 

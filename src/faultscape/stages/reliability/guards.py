@@ -36,6 +36,7 @@ from faultscape.study.settings import read_settings
 from faultscape.study.tables import pixel_counts
 from faultscape.study.tables.corpus import Image, part_name, read_corpus
 from faultscape.study.tables.logs import Timing
+from faultscape.study.tables.stress_sets import read_stress
 
 METHOD = 1
 CHEAT = Scorer("difference", "Difference to the base", "mean over channels of |image - base|", lambda facts: facts.others, needs="nothing", most=lambda _classes: 255.0, tells_errors=False)  # fmt: skip
@@ -77,7 +78,8 @@ def fill_cheat(study: LabelledStudy, conditions: Sequence[Condition], options: R
         held = there(guards_folder(root, condition.sets[0])) if by_shard else {}
         for shard, ids in sorted(by_shard.items()):
             labels = list(made_from(root, (study.judged[id_] for id_ in ids)))
-            key = key_of(METHOD, labels, [(id_, images[id_].digest) for id_ in ids], study.settings.size)
+            held_out = {name: list(words) for name, words in study.stress.holdouts.items()}
+            key = key_of(METHOD, labels, [(id_, images[id_].digest) for id_ in ids], study.settings.size, held_out)
             if (part := held.get(part_name(shard))) is None or part.key != key:
                 jobs.append(CheatJob(str(root), condition.sets[0], shard, study.truth, tuple(ids), key))
 
@@ -104,7 +106,7 @@ def count_cheat(job: CheatJob, tick: Callable[[int], None]) -> CheatPart:
     """Count |image - base| of the images of one shard; one that cannot be made now is left out."""
     root = Path(job.study)
     settings, every = read_settings(root), {image.id: image for image in read_corpus(root)}
-    judge = Judge(root, settings, find_judged(root, every, job.truth), {})
+    judge = Judge(root, settings, find_judged(root, every, job.truth), read_stress(root).holdouts)
     rows, whole = [], True
     for id_ in job.images:
         tick(1)

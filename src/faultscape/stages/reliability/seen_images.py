@@ -55,7 +55,7 @@ def told_of_methods(study: LabelledStudy, names: Sequence[str], conditions: Sequ
             for sets, some in scorers.items():
                 if sets and (seen := len(asked & _of(study, list(sets), ""))):
                     notes.append(
-                        f"{name}: {', '.join(some)} {'was' if len(some) == 1 else 'were'} {how} {', '.join(sets)}, with {seen:,} of the {len(asked):,} images that it is judged on, on which its numbers are too good; judge it on other sets"
+                        f"{name}: {', '.join(some)} {'was' if len(some) == 1 else 'were'} {how} {', '.join(sets)}, which {'includes' if len(sets) == 1 else 'include'} {seen:,} of the {len(asked):,} images that it is judged on; numbers on these are too good, so judge on other images"
                     )
     return notes
 

@@ -62,7 +62,7 @@ def grid_layers(
     Left out is what runs after the last layer, or in an auxiliary head; of layers that give the same numbers the last is there. ``look_at`` sees each with what it gave.
     """
     head, last = last_layer(net)
-    seen: dict[str, bytes] = {}  # digests of what layers gave
+    seen: dict[str, tuple[torch.Size, bytes]] = {}  # the shape and a digest of what layers gave
     done, hooks = list[bool](), []
 
     def note(name: str, value: object) -> None:
@@ -72,7 +72,8 @@ def grid_layers(
                 as_grid(value, size)
             except ModelError:
                 return
-            seen[name] = hashlib.sha256(value.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()).digest()
+            held = value.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()
+            seen[name] = value.shape, hashlib.sha256(held).digest()
             look_at(name, value)
 
     def begin(_module: nn.Module, given: object) -> None:
@@ -88,6 +89,6 @@ def grid_layers(
     finally:
         for hook in hooks:
             hook.remove()
-    latest = {digest: name for name, digest in seen.items()}
-    names = [name for name, digest in seen.items() if latest[digest] == name and name != f"{head}{INPUT}"]
+    latest = {given: name for name, given in seen.items()}
+    names = [name for name, given in seen.items() if latest[given] == name and name != f"{head}{INPUT}"]
     return [*names, f"{head}{INPUT}"]
