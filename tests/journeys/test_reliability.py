@@ -297,6 +297,8 @@ def test_the_cheat_finds_what_is_blended_where_fog_does_not_hide_it(corpus: made
     clear = next(guard for guard in card["guards"] if guard["kind"] == "difference")
     assert clear["weather"] == "clear"
     assert clear["average_precision"] > 0.9 > clear["share"]
+    labels = np.concatenate([labels.ravel() for labels in anomaly_of(Path(counted), "fishyscapes-v1").values()])
+    assert clear["share"] == pytest.approx((labels == 1).sum() / (labels != 255).sum(), abs=1e-9)  # withheld pixels are left out
     fs.stress.blend(counted, preset="fishyscapes-v1", edition="foggy", blending=fs.Blending(smallest=20, fog=1.0), engine="local")
     foggy = [g for g in fs.reliability(counted, engine="local").document["guards"] if g.get("weather") == "foggy"]
     assert [guard["condition"] for guard in foggy] == ["fishyscapes-v1-foggy"]
