@@ -186,6 +186,7 @@ def test_odin_moves_the_input_so_that_the_network_is_surer(torch) -> None:
     method = Odin([], {"temperature": 3.0, "epsilon": 0.01}, {})
     there = moved(net, net, "net", "cpu", block, method)
     assert net.weight.grad is None  # the network itself learns nothing from it
+    assert not net.weight.requires_grad  # so that torch keeps no inputs of layers for it
     image = torch.from_numpy(block).requires_grad_()
     (net(image) / 3).log_softmax(1).amax(1).sum().backward()
     np.testing.assert_allclose(there, block + 0.01 * image.grad.sign().numpy(), atol=1e-6)

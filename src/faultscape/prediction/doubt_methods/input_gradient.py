@@ -24,6 +24,8 @@ def moved(call: Callable[[Any], Any], module: Any, name: str, device: str, block
     from faultscape.uncertainty.methods.embeddings import as_grid
     from faultscape.uncertainty.replace import output_tensor
 
+    for weight in module.parameters() if hasattr(module, "parameters") else ():
+        weight.requires_grad_(requires_grad=False)  # else every layer keeps its input for a gradient that nobody asks for
     with running(name, device, "float32", gradients=True), watched(module, name, method.layers) as seen:
         image = torch.from_numpy(block).to(device).requires_grad_()
         logits = output_tensor(call(image))
