@@ -264,7 +264,12 @@ def cost(backbone: str, device: str, turns: int) -> None:
     from faultscape.uncertainty.methods.flow_fit import TrainedFlow
 
     torch.set_num_threads(1)
-    net = d.build(d.Description(backbone, tuple(f"class {k}" for k in range(19)), multiple=32)).eval().to(device)
+    net = (
+        d.build(d.Description(backbone, tuple(f"class {k}" for k in range(19)), multiple=32))
+        .eval()
+        .requires_grad_(False)
+        .to(device)
+    )
     image = torch.rand(1, 3, *SHOWN, device=device)
     layers = {
         "deeplabv3plus": ("net.pooling.together.0.1", "net.decoder.1.1"),
