@@ -29,8 +29,9 @@ def test_neighbours_are_those_that_numpy_finds(seed: int) -> None:
     from faultscape.uncertainty.methods import neighbours
 
     rng = np.random.default_rng(seed)
-    queries, keys = (neighbours.unit(torch.from_numpy(rng.normal(size=(n, 6))).float()) for n in (9, 70))
-    k = int(rng.integers(1, 12))
+    features = [rng.integers(-2, 3, (n, 6)) if seed % 2 else rng.normal(size=(n, 6)) for n in (9, 70)]  # the first have ties
+    queries, keys = (neighbours.unit(torch.from_numpy(some).float()) for some in features)
+    k = int(rng.integers(1, 12)) if seed % 3 else int(rng.integers(12, 70))
     before = neighbours._QUERIES, neighbours._KEYS
     neighbours._QUERIES, neighbours._KEYS = 4, 16
     try:
@@ -40,6 +41,7 @@ def test_neighbours_are_those_that_numpy_finds(seed: int) -> None:
     wanted = queries.numpy() @ keys.numpy().T
     np.testing.assert_allclose(cosines, -np.sort(-wanted, axis=1)[:, :k], rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(np.take_along_axis(wanted, places.numpy(), 1), cosines, rtol=1e-5, atol=1e-6)
+    assert all(len(set(row)) == k for row in places.tolist())
 
 
 def test_densities_are_those_of_equations_4_and_5(torch) -> None:
@@ -136,6 +138,9 @@ def test_methods_of_several_k_share_one_search_of_a_grid(torch, monkeypatch: pyt
     found = neighbours.nearest
     monkeypatch.setattr(neighbours, "nearest", lambda queries, keys, k: searches.append(k) or found(queries, keys, k))
     methods = [kinds[name].fit(["x"], [sample], {"k": k, "printed": False}, channels) for name, k in asked]
+    again = kinds["knn"](["x"], {"k": 2, "printed": False}, {"keys": sample.neighbours.keys.clone()})  # as read from a file
+    knn_density.share_neighbours([object(), *methods, again])
+    assert again.neighbours is sample.neighbours
     for place, grid in enumerate(grids):
         for method, wanted in zip(methods, alone, strict=True):
             torch.testing.assert_close(method.values([grid], logits)[0], wanted[place])

@@ -82,6 +82,14 @@ def check_fitted(folder: str, words: Sequence[str], network: str, options: Mappi
             )
 
 
+def share_work(methods: Mapping[str, Fitted]) -> None:
+    """Let methods that look for neighbours among the same training features do so together."""
+    if methods:
+        from faultscape.uncertainty.methods.knn_density import share_neighbours
+
+        share_neighbours(methods.values())
+
+
 def layers_of(methods: Mapping[str, Fitted]) -> tuple[str, ...]:
     """Return the names of all layers that methods tap."""
     return tuple(dict.fromkeys(layer for method in methods.values() for layer in method.layers))

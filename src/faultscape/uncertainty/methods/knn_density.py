@@ -6,7 +6,7 @@ Source: S4 5.1, eq. 4 and 5, B.5.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -39,7 +39,6 @@ class KnnDensity:
             raise MetricError(
                 f"k is {self.k}, and there are {len(self.neighbours.keys)} training embeddings; lower k, or keep more"
             )
-        self.neighbours.ks.append(self.k)
 
     @classmethod
     def fit(
@@ -80,3 +79,17 @@ class KnnClassDensity(KnnDensity):
     """The same, with the classes (m, K) of the patches of training features and the class of each channel."""
 
     by_class = True
+
+
+def share_neighbours(methods: Iterable[object]) -> None:
+    """Let methods of the same training features search a grid once: the one of the largest k does it for all."""
+    seen: list[KnnDensity] = []
+    for method in methods:
+        if not isinstance(method, KnnDensity):
+            continue
+        for other in seen:
+            if other.neighbours is method.neighbours or torch.equal(other.neighbours.keys, method.neighbours.keys):
+                method.neighbours = other.neighbours
+                method.neighbours.most = max(method.neighbours.most, other.k, method.k)
+                break
+        seen.append(method)

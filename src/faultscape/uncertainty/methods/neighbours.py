@@ -9,6 +9,8 @@ Source: S4 5.1, eq. 4 and 5, B.5; Mandelbaum and Weinshall 2017; Papernot and Mc
 
 from __future__ import annotations
 
+import threading
+
 import torch
 from torch import Tensor
 
@@ -18,23 +20,23 @@ _QUERIES, _KEYS = 1024, 8192  # held against each other at a time: 32 MB of cosi
 
 
 class Neighbours:
-    """Training features (m, D) of length 1, among which methods look for neighbours, each for its k of ``ks``: those of several k share one search of a grid."""
+    """Training features (m, D) of length 1, among which methods look for neighbours. Those that share them search a grid once, for ``most`` neighbours; 0 where one method has them alone."""
 
     def __init__(self, keys: Tensor) -> None:
-        self.keys, self.ks = keys, list[int]()
+        self.keys, self.most = keys, 0
         self._there: tuple[str, Tensor] = ("", keys)
-        self._last: tuple[Tensor, Tensor, Tensor] | None = None
+        self._searched = threading.local()  # threads work on grids of their own
 
     def of(self, grid: Tensor, k: int) -> tuple[Tensor, Tensor]:
         """Return the cosines (N * h * w, k) and the places of the k nearest of the features of a grid (N, D, h, w)."""
-        if self._last is None or self._last[0] is not grid or self._last[1].shape[1] < k:
-            self._last = None  # a large thing, let go before the next is made
+        last: tuple[Tensor, Tensor, Tensor] | None = getattr(self._searched, "last", None)
+        if last is None or last[0] is not grid or last[1].shape[1] < k:
+            self._searched.last = last = None  # a large thing, let go before the next is made
             queries = unit(grid.permute(0, 2, 3, 1).reshape(-1, grid.shape[1]).float())
-            cosines, places = nearest(queries, self._on(grid.device), max(k, *self.ks))
-            if len(self.ks) < 2:
-                return cosines, places
-            self._last = grid, cosines, places
-        return self._last[1][:, :k], self._last[2][:, :k]
+            last = (grid, *nearest(queries, self._on(grid.device), max(k, self.most)))
+            if self.most:
+                self._searched.last = last
+        return last[1][:, :k], last[2][:, :k]
 
     def _on(self, device: torch.device) -> Tensor:
         """Return the training features on a device, moved there once."""
@@ -69,18 +71,27 @@ def nearest(queries: Tensor, keys: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _nearest(queries: Tensor, keys: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    best: tuple[Tensor, Tensor] | None = None
-    for first in range(0, len(keys), _KEYS):
-        cosines = queries @ keys[first : first + _KEYS].T
-        values, places = cosines.topk(min(k, cosines.shape[1]), dim=1)
-        places = places + first
-        if best is not None:
-            values, places = torch.cat([best[0], values], dim=1), torch.cat([best[1], places], dim=1)
-            values, order = values.topk(min(k, values.shape[1]), dim=1)
-            places = places.gather(1, order)
-        best = values, places
-    assert best is not None
-    return best
+    cosines, places = (queries @ keys[:_KEYS].T).topk(min(k, _KEYS, len(keys)), dim=1)
+    for first in range(_KEYS, len(keys), _KEYS):
+        more = queries @ keys[first : first + _KEYS].T
+        if cosines.shape[1] < k:
+            others, there = more.topk(min(k, more.shape[1]), dim=1)
+        else:
+            others, there = _above(more, cosines[:, -1:])
+        cosines, order = torch.cat([cosines, others], dim=1).topk(min(k, cosines.shape[1] + others.shape[1]), dim=1)
+        places = torch.cat([places, there + first], dim=1).gather(1, order)
+    return cosines, places
+
+
+def _above(values: Tensor, least: Tensor) -> tuple[Tensor, Tensor]:
+    """Return what is above ``least`` (n, 1) in each row of values (n, m), and where, filled up with -inf: few of many, so that sorting them is cheap."""
+    rows, columns = (values > least).nonzero(as_tuple=True)
+    counts = rows.bincount(minlength=len(values))
+    place = torch.arange(len(rows), device=rows.device) - (counts.cumsum(0) - counts)[rows]
+    found = values.new_full((len(values), int(counts.max())), -torch.inf)
+    there = columns.new_zeros(found.shape)
+    found[rows, place], there[rows, place] = values[rows, columns], columns
+    return found, there
 
 
 def density_score(cosines: Tensor, *, printed: bool = False) -> Tensor:
