@@ -229,13 +229,21 @@ def table(folder: Path) -> None:
 
 
 def searches(cells: Sequence[Mapping]) -> None:
-    """Print what each search tried: the average precision on validation images with objects blended in."""
-    linear = [cell for cell in cells if cell["kind"] == "linear"]
-    for search in linear[0]["searches"] if linear else ():
-        tried = [{one["candidate"]: one["average_precision"] for one in cell["searches"][search]} for cell in linear]
-        print(f"\n| {search} | validation AP |\n|---|---|")
-        for candidate in sorted(tried[0], key=lambda name: [float(w) if w[:1].isdigit() else w for w in name.split(" ")]):
-            print(f"| {candidate} | {spread([one.get(candidate) for one in tried])} |")
+    """Print what each option was searched by: the average precision on validation images with objects blended in, a column a method."""
+    found: dict[str, dict[str, dict[str, list[float]]]] = {}
+    for cell in cells:
+        for search, tried in cell["searches"].items():
+            method, _, option = search.partition(" ")
+            for one in tried:
+                row = found.setdefault(option, {}).setdefault(one["candidate"].removeprefix(f"{option} "), {})
+                row.setdefault(method.removesuffix("-searched"), []).append(one["average_precision"])
+    for option, rows in found.items():
+        methods = list(dict.fromkeys(method for row in rows.values() for method in row))
+        print(f"\n| {option} | {' | '.join(f'`{method}`' for method in methods)} |\n|{'---|' * (len(methods) + 1)}")
+        for candidate in sorted(rows, key=lambda word: (float(word) if word[:1].isdigit() else 0, word)):
+            shown = f"`{candidate}`" if option == "layer" else candidate
+            row = rows[candidate]
+            print(f"| {shown} | {' | '.join(spread(row[method]) if method in row else '–' for method in methods)} |")
 
 
 def name_of(cell: Mapping) -> str:
