@@ -66,13 +66,14 @@ def main() -> None:
     for kind in ("mahalanobis", "knn"):
         fs.fit(str(learn), kind, model=name, layer=layers, as_=f"{kind}-at-flow", data=fs.FitData(keep_embeddings=KEPT))
         methods[kind] = built(place / f"{kind}-at-flow.safetensors")
+        (place / f"{kind}-at-flow.safetensors").unlink()  # is no method of the benchmark
     methods["length"] = Length(layers)
 
     settings, images = read_settings(judged_by), {image.id: image for image in read_corpus(judged_by)}
     places = with_labels(judged_by, find_judged(judged_by, images, TRUTH))
     judge = Judge(judged_by, settings, places, read_stress(judged_by).holdouts)
     opened = open_model(judged_by, settings, name, "").inference
-    network, names = Inference(opened.network, opened.way, methods=methods), [*settings.class_list.names, "void"]
+    network, names = Inference(opened.network, opened.way, methods=methods), settings.class_list.names
     scores: dict[str, list[np.ndarray]] = {called: [] for called in methods}
     truths, classes = [], []
     for image in [image for image in images.values() if not image.parent][::IMAGES]:
@@ -80,7 +81,7 @@ def main() -> None:
         size = photo.shape[1], photo.shape[0]
         (answer,) = network.run([network.prepare(photo, size)])
         assert not isinstance(answer, str)
-        plain, withheld = judge.views(image.id, size)
+        plain, withheld = sorted(judge.views(image.id, size), key=lambda view: view.holdout)
         assert plain.semantic is not None
         assert withheld.anomaly is not None
         truths.append(withheld.anomaly.ravel()[::PIXELS])
@@ -94,9 +95,11 @@ def main() -> None:
         print(f"| {called} | {average_precision_score(truth[known], np.concatenate(parts)[known]):.3f} |")
     length, score = np.concatenate(scores["length"]), np.concatenate(scores["flow"])
     print("\n| class | withheld | length | flow |\n|---|---|---|---|")
-    for number in sorted(np.unique(place_of), key=lambda one: length[place_of == one].mean()):
+    for number in sorted(set(place_of) - {len(names)}, key=lambda one: length[place_of == one].mean()):
         here = place_of == number
-        print(f"| {names[number]} | {(truth[here] == 1).mean():.0f} | {length[here].mean():.1f} | {score[here].mean():.2f} |")
+        withheld = "yes" if (truth[here] == 1).all() else ""
+        spread = f"{length[here].mean():.1f} ± {length[here].std():.1f}"
+        print(f"| {names[number]} | {withheld} | {spread} | {score[here].mean():.2f} ± {score[here].std():.2f} |")
 
 
 if __name__ == "__main__":

@@ -29,8 +29,7 @@ def test_neighbours_are_those_that_numpy_finds(seed: int) -> None:
     from faultscape.uncertainty.methods import neighbours
 
     rng = np.random.default_rng(seed)
-    features = [rng.integers(-2, 3, (n, 6)) if seed % 2 else rng.normal(size=(n, 6)) for n in (9, 70)]  # the first have ties
-    queries, keys = (neighbours.unit(torch.from_numpy(some).float()) for some in features)
+    queries, keys = (neighbours.unit(torch.from_numpy(rng.normal(size=(n, 6))).float()) for n in (9, 70))
     k = int(rng.integers(1, 12)) if seed % 3 else int(rng.integers(12, 70))
     before = neighbours._QUERIES, neighbours._KEYS
     neighbours._QUERIES, neighbours._KEYS = 4, 16
@@ -42,6 +41,41 @@ def test_neighbours_are_those_that_numpy_finds(seed: int) -> None:
     np.testing.assert_allclose(cosines, -np.sort(-wanted, axis=1)[:, :k], rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(np.take_along_axis(wanted, places.numpy(), 1), cosines, rtol=1e-5, atol=1e-6)
     assert all(len(set(row)) == k for row in places.tolist())
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=15)
+def test_of_equally_near_neighbours_the_first_are_taken(seed: int) -> None:
+    """So that the nearest of a few are those of many, whoever else searches."""
+    import torch
+
+    from faultscape.uncertainty.methods import neighbours
+
+    rng = np.random.default_rng(seed)
+    rows = [np.sign(rng.permuted(np.r_[np.ones(4), np.zeros(4)] * rng.choice([-1, 1], (n, 8)), axis=1)) for n in (9, 70)]
+    queries, keys = (neighbours.unit(torch.from_numpy(some).float()) for some in rows)  # of halves: cosines are exact
+    queries[4] = 0
+    k = int(rng.integers(1, 40))
+    before = neighbours._QUERIES, neighbours._KEYS
+    neighbours._QUERIES, neighbours._KEYS = 4, 16
+    try:
+        _, places = neighbours.nearest(queries, keys, k)
+    finally:
+        neighbours._QUERIES, neighbours._KEYS = before
+    np.testing.assert_array_equal(places, np.argsort(-(queries @ keys.T).numpy(), axis=1, kind="stable")[:, :k])
+
+
+def test_neighbours_of_nothing_and_of_what_is_no_number(torch, monkeypatch: pytest.MonkeyPatch) -> None:
+    from faultscape.uncertainty.methods import neighbours
+
+    monkeypatch.setattr(neighbours, "_KEYS", 8)
+    keys = neighbours.unit(torch.randn(20, 3))
+    assert [part.shape for part in neighbours.nearest(keys[:0], keys, 3)] == [(0, 3), (0, 3)]
+    for place in (1, 15):  # in the first block and in a later one
+        bad = keys.clone()
+        bad[place] = torch.nan
+        assert neighbours.nearest(keys[:5], bad, 3)[0][:, 0].isnan().all()
+    assert neighbours.nearest(torch.full((2, 3), torch.nan), keys, 3)[0].isnan().all()
 
 
 def test_densities_are_those_of_equations_4_and_5(torch) -> None:
@@ -119,7 +153,7 @@ def test_methods_of_several_k_share_one_search_of_a_grid(torch, monkeypatch: pyt
     from faultscape.uncertainty.methods import knn_density, neighbours
     from faultscape.uncertainty.methods.embeddings import Embeddings
 
-    sample, channels = Embeddings(torch.randn(40, 3), torch.rand(40, 2) > 0.3), np.arange(2)
+    sample, channels = Embeddings(torch.randn(20, 3).repeat(2, 1), torch.rand(40, 2) > 0.3), np.arange(2)  # all are twice there
     logits, grids = torch.randn(1, 2, 4, 6), [torch.randn(1, 3, 4, 6) for _ in range(2)]
     kinds = {"knn": knn_density.KnnDensity, "knn-class": knn_density.KnnClassDensity}
     asked = [(name, k) for name in kinds for k in (3, 1, 7)]
@@ -145,6 +179,10 @@ def test_methods_of_several_k_share_one_search_of_a_grid(torch, monkeypatch: pyt
         for method, wanted in zip(methods, alone, strict=True):
             torch.testing.assert_close(method.values([grid], logits)[0], wanted[place])
     assert searches == [7, 7]
+    knn_density.forget_neighbours(methods)
+    knn_density.share_neighbours(methods[:1])
+    methods[0].values(grids[:1], logits)
+    assert searches == [7, 7, 3]  # nothing is left of what they shared
 
 
 def test_the_mahalanobis_distance_is_that_to_the_nearest_class(torch) -> None:
@@ -320,3 +358,14 @@ def test_a_method_that_is_another_by_now_or_gone_is_refused(torch, tmp_path: Pat
             ModelError, "net: its method knn was fitted again, or is gone; run `faultscape predict` again with --scorer knn"
         ):
             load_methods(str(tmp_path), ["msp", word], "net")
+
+
+def test_a_file_of_another_method_s_tensors_is_refused(torch, tmp_path: Path) -> None:
+    from faultscape.prediction.doubt_methods.beside_network import built
+    from faultscape.uncertainty.method_files import MethodAbout
+    from faultscape.uncertainty.methods.method import write
+
+    path = tmp_path / "knn-class.safetensors"
+    write(path, MethodAbout("knn-class", {"k": 1}, ("layer",), "abc"), {"keys": torch.ones(2, 3)})
+    with refused(ModelError, "not the file of a fitted method: 'classes'; fit it again"):
+        built(path)

@@ -132,6 +132,7 @@ def _values(
 
     from faultscape.prediction.sources.torch_pass import running
     from faultscape.uncertainty.methods.embeddings import as_grid
+    from faultscape.uncertainty.methods.knn_density import forget_neighbours
 
     device = network.device if network.device.startswith("cuda") else "cpu"
     out = []
@@ -152,6 +153,7 @@ def _values(
                     for word, method in methods.items()
                 }
             )
+            forget_neighbours(methods.values())
     return out
 
 

@@ -34,7 +34,7 @@ class KnnDensity:
         self.layers = tuple(layers)
         self.k, self.printed = int(options["k"]), bool(options["printed"])
         self.neighbours = neighbours or Neighbours(tensors["keys"])
-        self.classes, self.channels = tensors.get("classes"), tensors.get("channels")
+        self.classes, self.channels = (tensors["classes"], tensors["channels"]) if self.by_class else (None, None)
         if self.k > len(self.neighbours.keys):
             raise MetricError(
                 f"k is {self.k}, and there are {len(self.neighbours.keys)} training embeddings; lower k, or keep more"
@@ -82,14 +82,20 @@ class KnnClassDensity(KnnDensity):
 
 
 def share_neighbours(methods: Iterable[object]) -> None:
-    """Let methods of the same training features search a grid once: the one of the largest k does it for all."""
-    seen: list[KnnDensity] = []
-    for method in methods:
-        if not isinstance(method, KnnDensity):
-            continue
-        for other in seen:
-            if other.neighbours is method.neighbours or torch.equal(other.neighbours.keys, method.neighbours.keys):
-                method.neighbours = other.neighbours
-                method.neighbours.most = max(method.neighbours.most, other.k, method.k)
+    """Let methods of one layer with the same training features search a grid once: the one of the largest k does it for all."""
+    found = [method for method in methods if isinstance(method, KnnDensity)]
+    for method in found:
+        method.neighbours.most = 0
+    for number, method in enumerate(found):
+        for other in found[:number]:
+            mine, theirs = method.neighbours, other.neighbours
+            if method.layers == other.layers and (mine is theirs or torch.equal(mine.keys, theirs.keys)):
+                method.neighbours, theirs.most = theirs, max(theirs.most, other.k, method.k)
                 break
-        seen.append(method)
+
+
+def forget_neighbours(methods: Iterable[object]) -> None:
+    """Let go of what methods found for the last grid."""
+    for method in methods:
+        if isinstance(method, KnnDensity):
+            method.neighbours.forget()

@@ -1,6 +1,7 @@
 """How near features lie to those of training images: the density of the nearest neighbours by cosine, and the share of them that have the predicted class.
 
-Conventions: features are (n, D) and are brought to length 1; one that has no length is like none (cosine 0). Neighbours are exact: the largest cosines of all, found a block of training features at a time. The paper prints exp(-cos) in
+Conventions: features are (n, D) and are brought to length 1; one that has no length is like none (cosine 0). Neighbours are exact: the largest cosines of all, found a block of training features at a time; of equal ones those that come first, so that the nearest of a few are always
+those of many. NaN is nearest of all, so that it shows. The paper prints exp(-cos) in
 eq. 4 and 5 and calls the sum a density, though it is largest for what is far. A density grows with nearness: here it is the mean of exp(cos) over k neighbours, and the score its negative logarithm,
 from -1 (k features just like it) to 1. ``printed`` takes the mean of exp(-cos) as the score, as if eq. 5 were a distance; of one neighbour both order alike. In eq. 4 the class's share of the density is taken
 from 1; as printed the weights of near and far neighbours are swapped.
@@ -9,14 +10,15 @@ Source: S4 5.1, eq. 4 and 5, B.5; Mandelbaum and Weinshall 2017; Papernot and Mc
 
 from __future__ import annotations
 
-import threading
-
 import torch
 from torch import Tensor
 
 from faultscape.errors import MetricError
 
-_QUERIES, _KEYS = 1024, 8192  # held against each other at a time: 32 MB of cosines
+_QUERIES, _KEYS = (
+    1024,
+    8192,
+)  # held against each other at a time: 32 MB of cosines, and a few times that while they are chosen from
 
 
 class Neighbours:
@@ -25,24 +27,27 @@ class Neighbours:
     def __init__(self, keys: Tensor) -> None:
         self.keys, self.most = keys, 0
         self._there: tuple[str, Tensor] = ("", keys)
-        self._searched = threading.local()  # threads work on grids of their own
+        self._last: tuple[Tensor, Tensor, Tensor] | None = None
 
     def of(self, grid: Tensor, k: int) -> tuple[Tensor, Tensor]:
         """Return the cosines (N * h * w, k) and the places of the k nearest of the features of a grid (N, D, h, w)."""
-        last: tuple[Tensor, Tensor, Tensor] | None = getattr(self._searched, "last", None)
+        last = self._last
         if last is None or last[0] is not grid or last[1].shape[1] < k:
-            self._searched.last = last = None  # a large thing, let go before the next is made
             queries = unit(grid.permute(0, 2, 3, 1).reshape(-1, grid.shape[1]).float())
             last = (grid, *nearest(queries, self._on(grid.device), max(k, self.most)))
-            if self.most:
-                self._searched.last = last
+            self._last = last if self.most else None
         return last[1][:, :k], last[2][:, :k]
+
+    def forget(self) -> None:
+        """Let go of the last search, which is large."""
+        self._last = None
 
     def _on(self, device: torch.device) -> Tensor:
         """Return the training features on a device, moved there once."""
-        if self._there[0] != str(device):
-            self._there = (str(device), self.keys.to(device))
-        return self._there[1]
+        there = self._there
+        if there[0] != str(device):
+            self._there = there = (str(device), self.keys.to(device))
+        return there[1]
 
 
 def unit(features: Tensor) -> Tensor:
@@ -65,28 +70,39 @@ def nearest(queries: Tensor, keys: Tensor, k: int) -> tuple[Tensor, Tensor]:
         raise MetricError(f"k is {k}; expected 1 or more neighbours")
     if k > len(keys):
         raise MetricError(f"{len(keys)} training embeddings; {k} neighbours need as many: lower k, or keep more embeddings")
+    if not len(queries):
+        return queries.new_empty((0, k)), torch.empty((0, k), dtype=torch.long, device=queries.device)
     found = [_nearest(some, keys, k) for some in queries.split(_QUERIES)]
     cosines, places = zip(*found, strict=True)
     return torch.cat(cosines), torch.cat(places)
 
 
 def _nearest(queries: Tensor, keys: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    cosines, places = (queries @ keys[:_KEYS].T).topk(min(k, _KEYS, len(keys)), dim=1)
-    for first in range(_KEYS, len(keys), _KEYS):
-        more = queries @ keys[first : first + _KEYS].T
-        if cosines.shape[1] < k:
-            others, there = more.topk(min(k, more.shape[1]), dim=1)
-        else:
-            others, there = _above(more, cosines[:, -1:])
-        cosines, order = torch.cat([cosines, others], dim=1).topk(min(k, cosines.shape[1] + others.shape[1]), dim=1)
+    cosines = queries.new_empty((len(queries), 0))
+    places = torch.empty((len(queries), 0), dtype=torch.long, device=queries.device)
+    for first in range(0, len(keys), _KEYS):
+        block = queries @ keys[first : first + _KEYS].T
+        least = cosines[:, -1:] if cosines.shape[1] == k else _below_largest(block, k)
+        some, there = _above(block, least, k)
+        cosines, order = torch.cat([cosines, some], dim=1).sort(dim=1, descending=True, stable=True)
+        cosines, order = cosines[:, :k], order[:, :k]
         places = torch.cat([places, there + first], dim=1).gather(1, order)
     return cosines, places
 
 
-def _above(values: Tensor, least: Tensor) -> tuple[Tensor, Tensor]:
-    """Return what is above ``least`` (n, 1) in each row of values (n, m), and where, filled up with -inf: few of many, so that sorting them is cheap."""
-    rows, columns = (values > least).nonzero(as_tuple=True)
+def _below_largest(values: Tensor, k: int) -> Tensor:
+    """Return the number (n, 1) just below the k-th largest of each row."""
+    return values.topk(min(k, values.shape[1]), dim=1).values[:, -1:].nextafter(values.new_tensor(-torch.inf))
+
+
+def _above(values: Tensor, least: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """Return of each row of values (n, m) what is above ``least`` (n, 1), or NaN, in its order, and where: few of many. Rows are filled up with -inf; one that has far more than k keeps those that may be among its k largest."""
+    rows, columns = (values <= least).logical_not_().nonzero(as_tuple=True)
     counts = rows.bincount(minlength=len(values))
+    if (many := counts > 4 * k).any():
+        least = torch.where(many[:, None], _below_largest(values, k), least)
+        rows, columns = (values <= least).logical_not_().nonzero(as_tuple=True)
+        counts = rows.bincount(minlength=len(values))
     place = torch.arange(len(rows), device=rows.device) - (counts.cumsum(0) - counts)[rows]
     found = values.new_full((len(values), int(counts.max())), -torch.inf)
     there = columns.new_zeros(found.shape)
