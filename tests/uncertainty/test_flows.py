@@ -237,3 +237,14 @@ def test_channels_that_never_vary_are_left_out(torch) -> None:
     assert torch.equal(again.values([grid], grid)[0], method.values([grid], grid)[0])
     with refused(MetricError, "1 of 3 channels vary; a flow needs 2 or more: choose another layer"):
         train_flow(torch.cat([values[:, :1], torch.zeros(600, 2)], dim=1), plan)
+
+
+@pytest.mark.usefixtures("torch")
+def test_a_method_without_options_is_that_of_arrays_without_options() -> None:
+    from faultscape.uncertainty.methods.catalogue import method_named
+    from faultscape.uncertainty.methods.flow_fit import FlowPlan
+    from faultscape.uncertainty.methods.mahalanobis import SHRINK
+
+    options = method_named("flow").options
+    assert {"seed": 0, **{key: options[key] for key in vars(FlowPlan()) if key != "seed"}} == vars(FlowPlan())
+    assert method_named("mahalanobis").options["shrink"] == SHRINK

@@ -338,7 +338,7 @@ def test_shapes_that_do_not_fit_are_said(torch) -> None:
     with refused(MetricError, r"cosines and has are \(n, k\) both; got \(3, 2\) and \(3, 1\)"):
         class_score(torch.zeros(3, 2), torch.zeros(3, 1, dtype=torch.bool))
     with refused(MetricError, r"this flow is of features \(n, 4\); got \(2, 3\)"):
-        RealNVP(4, steps=1).eval().nll(torch.zeros(2, 3))
+        RealNVP(4, blocks=1).eval().nll(torch.zeros(2, 3))
 
 
 def test_a_method_that_is_another_by_now_or_gone_is_refused(torch, tmp_path: Path) -> None:

@@ -110,24 +110,24 @@ def fit_method(options: FitOptions) -> FittedMethods:
         drawn = rows.key() if rows is not None else ""
         key = key_of(model.digest, drawn, options.images, options.keep_embeddings, options.seed, meaning.places.tolist())
         work = _Work(
-            root,
-            options.model,
-            options.as_ or options.method,
-            method,
-            model,
-            samples,
-            meaning.channels,
-            key,
-            options.seed,
-            sets,
-            provenance,
+            root=root,
+            name=options.model,
+            called=options.as_ or options.method,
+            method=method,
+            model=model,
+            samples=samples,
+            channels=meaning.channels,
+            key=key,
+            seed=options.seed,
+            sets=sets,
+            provenance=provenance,
         )
         base = {**method.options, **told}
-        searched: dict[str, list[Tried]] = {}
-        if options.select_layer and method.taps != "none":
-            layers = (_search_layers(work, candidates, base, anomalous, searched),)
-        elif method.taps != "none":
-            layers = tuple(candidates)
+        layers, searched = tuple(candidates), dict[str, list[Tried]]()
+        if options.select_layer and candidates:
+            assert anomalous is not None  # check_search
+            searched["layer"] = _search_layers(work, candidates, base, anomalous)
+            layers = (searched["layer"][0].candidate,)
         return replace(_made(work, layers, base, options, searched, images, anomalous), beside=beside)
 
 
@@ -222,10 +222,9 @@ def _search_layers(
     work: _Work,
     candidates: Sequence[str],
     base: Mapping[str, Value],
-    anomalous: AnomalousImages | None,
-    searched: dict[str, list[Tried]],
-) -> str:
-    assert anomalous is not None
+    anomalous: AnomalousImages,
+) -> list[Tried]:
+    """Return how well the method finds unknown objects at each layer, the best first."""
     methods: dict[str, Fitted] = {}
     for layer in candidates:
         try:
@@ -234,15 +233,14 @@ def _search_layers(
             print(f"note: {layer} is left out: {error}")
     if not methods:
         raise OptionError(f"method {work.method.name} can be fitted to none of these layers; name another with --layer")
-    searched["layer"] = anomalous.judge(work.model, work.method.name, methods)
-    return searched["layer"][0].candidate
+    return anomalous.judge(work.model, work.method.name, methods)
 
 
 def _search_options(
-    work: _Work, layers: Sequence[str], own: dict[str, Value], keys: Sequence[str], anomalous: AnomalousImages
-) -> dict[str, list[Tried]]:
-    """Set the options that a method is searched by, one after another, to the values that find most; return what was tried."""
-    searched = {}
+    work: _Work, layers: Sequence[str], given: Mapping[str, Value], keys: Sequence[str], anomalous: AnomalousImages
+) -> tuple[dict[str, Value], dict[str, list[Tried]]]:
+    """Return the options of a method, those that are searched set one after another to the values that find most, and what was tried."""
+    own, searched = dict(given), dict[str, list[Tried]]()
     for key in keys:
         fitting = [
             value
@@ -255,7 +253,7 @@ def _search_options(
         methods = {f"{key} {value:g}": _joined(work, layers, {**own, key: value}, anomalous)[0] for value in fitting}
         searched[key] = anomalous.judge(work.model, work.method.name, methods)
         own[key] = next(value for value in fitting if f"{key} {value:g}" == searched[key][0].candidate)
-    return searched
+    return own, searched
 
 
 def _joined(
@@ -282,8 +280,9 @@ def _made(
     made, searched = [], dict(of_layers)
     named = named_methods(options, work.method)
     for name, swept in named:
-        own = {**base, **swept}
-        tried = {} if anomalous is None else _search_options(work, layers, own, options.searches(work.method), anomalous)
+        own, tried = {**base, **swept}, dict[str, list[Tried]]()
+        if anomalous is not None:
+            own, tried = _search_options(work, layers, own, options.searches(work.method), anomalous)
         mine = {**of_layers, **{key if len(named) == 1 else f"{name}, {key}": rows for key, rows in tried.items()}}
         searched |= mine
         found, numbers = _joined(work, layers, own, anomalous)
@@ -298,16 +297,16 @@ def _made(
         }
         path = work.root / "methods" / work.name / f"{name}{ENDING}"
         about = MethodAbout(
-            options.method,
-            own,
-            tuple(layers),
-            work.model.digest,
-            flags,
-            work.sets,
-            options.validation or "",
-            work.model.shown,
-            work.provenance,
-            more,
+            method=options.method,
+            options=own,
+            layers=tuple(layers),
+            network=work.model.digest,
+            flags=flags,
+            sets=work.sets,
+            validation=options.validation or "",
+            shown=work.model.shown,
+            provenance=work.provenance,
+            more=more,
         )
         write(path, about, found.tensors())
         made.append(FittedMethod(name, tuple(layers), own, flags))

@@ -20,7 +20,7 @@ _ROWS, _ROWS_OF_GPU = 512, 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
-class _Step:
+class _Block:
     """A coupling and the norm behind it: weights and biases of its network, what multiplies and shifts the half that is kept, what is added to the logarithm of the other half's scale, and the permutation."""
 
     layers: tuple[tuple[Tensor, Tensor], ...]
@@ -37,14 +37,14 @@ class FixedFlow:
     dimensions: int
     centre: Tensor
     spread: Tensor
-    steps: tuple[_Step, ...]
+    blocks: tuple[_Block, ...]
     constant: float
 
     @classmethod
     @torch.no_grad()
     def of(cls, flow: RealNVP, device: torch.device | str = "cpu") -> FixedFlow:
         """Return a flow as it is now, on a device."""
-        steps, constant = [], -float(flow.spread.double().log().sum())
+        blocks, constant = [], -float(flow.spread.double().log().sum())
         for coupling, norm, order in flow.parts:
             factor = norm.log_scale - 0.5 * (norm.variance + norm.epsilon).log()
             gain = factor.exp()
@@ -54,14 +54,14 @@ class FixedFlow:
             bias = torch.cat([bias[:half] / LIMIT, bias[half:] * gain[first:] + shift[first:]])
             layers = tuple((one.to(device), two.to(device)) for one, two in [*inner, (weight, bias)])
             kept = gain[:first].to(device), shift[:first].to(device)
-            steps.append(_Step(layers, *kept, factor[first:].to(device), order.to(device)))
+            blocks.append(_Block(layers, *kept, factor[first:].to(device), order.to(device)))
             constant += float(factor[:first].double().sum())
-        return cls(flow.dimensions, flow.centre.to(device), flow.spread.to(device), tuple(steps), constant)
+        return cls(flow.dimensions, flow.centre.to(device), flow.spread.to(device), tuple(blocks), constant)
 
     def nll(self, features: Tensor) -> Tensor:
         """Return the negative log-likelihood (n,) of features (n, D), in nats.
 
-        >>> flow = RealNVP(2, steps=2).eval()
+        >>> flow = RealNVP(2, blocks=2).eval()
         >>> bool(torch.isclose(FixedFlow.of(flow).nll(torch.ones(1, 2)), flow.nll(torch.ones(1, 2)), atol=1e-4))
         True
         """
@@ -70,15 +70,15 @@ class FixedFlow:
 
     def _nll(self, features: Tensor) -> Tensor:
         values, total = (features - self.centre) / self.spread, features.new_full((len(features),), self.constant)
-        for step in self.steps:
-            first = len(step.gain)
+        for block in self.blocks:
+            first = len(block.gain)
             kept, other = values[:, :first], values[:, first:]
             hidden = kept
-            for weight, bias in step.layers[:-1]:
+            for weight, bias in block.layers[:-1]:
                 hidden = linear(hidden, weight, bias).relu()
-            raw, shift = linear(hidden, *step.layers[-1]).chunk(2, dim=1)
-            log_scale = torch.add(step.log_gain, raw.tanh(), alpha=LIMIT)
+            raw, shift = linear(hidden, *block.layers[-1]).chunk(2, dim=1)
+            log_scale = torch.add(block.log_gain, raw.tanh(), alpha=LIMIT)
             total = total + log_scale.sum(1)
-            halves = torch.addcmul(step.shift, kept, step.gain), torch.addcmul(shift, other, log_scale.exp())
-            values = torch.cat(halves, dim=1).index_select(1, step.order)
+            halves = torch.addcmul(block.shift, kept, block.gain), torch.addcmul(shift, other, log_scale.exp())
+            values = torch.cat(halves, dim=1).index_select(1, block.order)
         return 0.5 * (values.square().sum(1) + self.dimensions * math.log(2 * math.pi)) - total

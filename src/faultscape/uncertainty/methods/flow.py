@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from faultscape.errors import MetricError
 
-STEPS, WIDTH, DEPTH = 32, 256, 1  # steps as in S4
+BLOCKS, WIDTH, DEPTH = 32, 256, 1  # blocks as in S4, which calls them steps
 LIMIT = 2.0  # of the logarithm of a coupling's scale
 _ROWS = 512
 
@@ -88,11 +88,11 @@ class FlowNorm(nn.Module):
 
 
 class RealNVP(nn.Module):
-    """A flow of so many steps over vectors of ``dimensions``; its permutations follow from the seed.
+    """A flow of so many blocks over vectors of ``dimensions``; its permutations follow from the seed.
 
     Called with features (n, D) it returns their latent vectors (n, D) and log |det| (n,); `nll` gives the negative log-likelihood (n,) of S4 eq. 7. Errors: MetricError for features of another width.
 
-    >>> flow = RealNVP(4, steps=2).eval()
+    >>> flow = RealNVP(4, blocks=2).eval()
     >>> flow.nll(torch.zeros(3, 4)).shape
     torch.Size([3])
     """
@@ -101,22 +101,22 @@ class RealNVP(nn.Module):
     centre: Tensor
     spread: Tensor
 
-    def __init__(self, dimensions: int, steps: int = STEPS, width: int = WIDTH, depth: int = DEPTH, seed: int = 0) -> None:
+    def __init__(self, dimensions: int, blocks: int = BLOCKS, width: int = WIDTH, depth: int = DEPTH, seed: int = 0) -> None:
         super().__init__()
         self.dimensions = dimensions
         generator = torch.Generator().manual_seed(seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.couplings = nn.ModuleList(Coupling(dimensions, width, depth) for _ in range(steps))
-        self.norms = nn.ModuleList(FlowNorm(dimensions) for _ in range(steps))
-        orders = torch.stack([torch.randperm(dimensions, generator=generator) for _ in range(steps)])
+            self.couplings = nn.ModuleList(Coupling(dimensions, width, depth) for _ in range(blocks))
+        self.norms = nn.ModuleList(FlowNorm(dimensions) for _ in range(blocks))
+        orders = torch.stack([torch.randperm(dimensions, generator=generator) for _ in range(blocks)])
         self.register_buffer("orders", orders)
         self.register_buffer("centre", torch.zeros(dimensions))
         self.register_buffer("spread", torch.ones(dimensions))
 
     @property
     def parts(self) -> list[tuple[Coupling, FlowNorm, Tensor]]:
-        """Its steps: a coupling, a norm and a permutation each."""
+        """Its blocks: a coupling, a norm and a permutation each."""
         return cast("list[tuple[Coupling, FlowNorm, Tensor]]", list(zip(self.couplings, self.norms, self.orders, strict=True)))
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
@@ -139,7 +139,7 @@ class RealNVP(nn.Module):
     def nll(self, features: Tensor) -> Tensor:
         """Return the negative log-likelihood (n,) of features (n, D), in nats (S4 eq. 7).
 
-        >>> flow = RealNVP(2, steps=2).eval()
+        >>> flow = RealNVP(2, blocks=2).eval()
         >>> bool(torch.isclose(flow.nll(torch.zeros(1, 2))[0], torch.tensor(math.log(2 * math.pi)), atol=1e-4))
         True
         """

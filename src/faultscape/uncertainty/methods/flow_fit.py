@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from faultscape.errors import MetricError, ModelError
-from faultscape.uncertainty.methods.flow import RealNVP
+from faultscape.uncertainty.methods.flow import BLOCKS, DEPTH, WIDTH, RealNVP
 from faultscape.uncertainty.training import checkpoints
 
 HELD_OUT = 2000
@@ -33,9 +33,9 @@ class FlowPlan:
     steps: int = 3000
     rate: float = 1e-3
     batch: int = 512
-    blocks: int = 32
-    width: int = 256
-    depth: int = 1
+    blocks: int = BLOCKS
+    width: int = WIDTH
+    depth: int = DEPTH
     seed: int = 0
 
 
