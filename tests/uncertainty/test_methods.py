@@ -279,9 +279,8 @@ def test_options_of_a_method_are_checked() -> None:
 
 def test_distances_and_densities_of_a_grid_are_those_of_its_cells(torch) -> None:
     from faultscape.uncertainty.methods.catalogue import method_named
-    from faultscape.uncertainty.methods.class_distance import ClassDistance
     from faultscape.uncertainty.methods.embeddings import Embeddings
-    from faultscape.uncertainty.methods.mahalanobis import class_gaussians, mahalanobis_distances
+    from faultscape.uncertainty.methods.mahalanobis import ClassDistance, class_gaussians, mahalanobis_distances
     from faultscape.uncertainty.methods.neighbours import density_score, nearest, unit
 
     values, own = torch.randn(90, 3), torch.arange(90) % 2

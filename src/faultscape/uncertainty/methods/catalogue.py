@@ -78,7 +78,7 @@ METHODS: tuple[Method, ...] = (
         source="Jung et al. 2021",
     ),
     Method(
-        "mahalanobis", "Mahalanobis distance", "min over classes of sqrt((f - m)' S^-1 (f - m) / D)", "class_distance:ClassDistance", "one", {"shrink": 1e-4}, source="Lee et al. 2018",
+        "mahalanobis", "Mahalanobis distance", "min over classes of sqrt((f - m)' S^-1 (f - m) / D)", "mahalanobis:ClassDistance", "one", {"shrink": 1e-4}, source="Lee et al. 2018",
     ),
     Method(
         "knn", "kNN density", "-log mean exp(cos(f, f_i)) over the k nearest", "knn_density:KnnDensity", "one", {"k": 10, "printed": False},
