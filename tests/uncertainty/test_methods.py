@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +22,16 @@ def torch():
     return torch
 
 
+def nearest_in_small_blocks(queries, keys, k: int):
+    """The nearest of four queries at a time, among 16 keys at a time."""
+    from faultscape.uncertainty.methods import neighbours
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(neighbours, "_QUERIES", 4)
+        patch.setattr(neighbours, "_KEYS", 16)
+        return neighbours.nearest(queries, keys, k)
+
+
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=15)
 def test_neighbours_are_those_that_numpy_finds(seed: int) -> None:
@@ -31,12 +42,7 @@ def test_neighbours_are_those_that_numpy_finds(seed: int) -> None:
     rng = np.random.default_rng(seed)
     queries, keys = (neighbours.unit(torch.from_numpy(rng.normal(size=(n, 6))).float()) for n in (9, 70))
     k = int(rng.integers(1, 12)) if seed % 3 else int(rng.integers(12, 70))
-    before = neighbours._QUERIES, neighbours._KEYS
-    neighbours._QUERIES, neighbours._KEYS = 4, 16
-    try:
-        cosines, places = neighbours.nearest(queries, keys, k)
-    finally:
-        neighbours._QUERIES, neighbours._KEYS = before
+    cosines, places = nearest_in_small_blocks(queries, keys, k)
     wanted = queries.numpy() @ keys.numpy().T
     np.testing.assert_allclose(cosines, -np.sort(-wanted, axis=1)[:, :k], rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(np.take_along_axis(wanted, places.numpy(), 1), cosines, rtol=1e-5, atol=1e-6)
@@ -56,12 +62,7 @@ def test_of_equally_near_neighbours_the_first_are_taken(seed: int) -> None:
     queries, keys = (neighbours.unit(torch.from_numpy(some).float()) for some in rows)  # of halves: cosines are exact
     queries[4] = 0
     k = int(rng.integers(1, 40))
-    before = neighbours._QUERIES, neighbours._KEYS
-    neighbours._QUERIES, neighbours._KEYS = 4, 16
-    try:
-        _, places = neighbours.nearest(queries, keys, k)
-    finally:
-        neighbours._QUERIES, neighbours._KEYS = before
+    _, places = nearest_in_small_blocks(queries, keys, k)
     np.testing.assert_array_equal(places, np.argsort(-(queries @ keys.T).numpy(), axis=1, kind="stable")[:, :k])
 
 
@@ -183,6 +184,37 @@ def test_methods_of_several_k_share_one_search_of_a_grid(torch, monkeypatch: pyt
     knn_density.share_neighbours(methods[:1])
     methods[0].values(grids[:1], logits)
     assert searches == [7, 7, 3]  # nothing is left of what they shared
+
+
+@pytest.mark.parametrize("breaks", [False, True])
+def test_methods_beside_a_network_share_a_search_and_keep_nothing_of_it(
+    torch, monkeypatch: pytest.MonkeyPatch, breaks: bool
+) -> None:
+    from faultscape.prediction.doubt_methods.beside_network import with_values
+    from faultscape.prediction.inference import Inference
+    from faultscape.prediction.sources.network import Answer
+    from faultscape.uncertainty.methods import knn_density, neighbours
+    from faultscape.uncertainty.methods.embeddings import Embeddings
+
+    sample = Embeddings(torch.randn(40, 3), torch.rand(40, 2) > 0.3)
+    asked = {"knn": (knn_density.KnnDensity, 3), "knn-class": (knn_density.KnnClassDensity, 7)}
+    methods = {name: kind.fit(["x"], [sample], {"k": k, "printed": False}, np.arange(2)) for name, (kind, k) in asked.items()}
+    network = SimpleNamespace(name="net", device="cpu", batch=2, marginal=False)
+    Inference(network, methods=methods)
+    searches, found = [], neighbours.nearest
+    monkeypatch.setattr(neighbours, "nearest", lambda queries, keys, k: searches.append(k) or found(queries, keys, k))
+    rng = np.random.default_rng(0)
+    answers = [
+        Answer(rng.normal(size=(2, 4, 6)).astype("f4"), embeddings={"x": rng.normal(size=(3, 4, 6)).astype("f4")}) for _ in "ab"
+    ]
+    if breaks:
+        monkeypatch.setattr(knn_density, "class_score", lambda *_, **__: 1 / 0)
+        with refused(ModelError, "net: the network failed: ZeroDivisionError: division by zero"):
+            with_values(network, methods, np.zeros((2, 3, 8, 12), np.float32), answers, ())
+    else:
+        with_values(network, methods, np.zeros((2, 3, 8, 12), np.float32), answers, ())
+        assert searches == [7, 7]  # once an image, for both
+    assert sample.neighbours._last is None
 
 
 def test_the_mahalanobis_distance_is_that_to_the_nearest_class(torch) -> None:

@@ -94,7 +94,7 @@ class Inference:
         self.network, self.way, self.keep = network, way, keep
         self.warm = False
         self.methods = methods
-        beside_network.share_work(methods)
+        beside_network.share_searches(methods)
         self.layers = (*keep.embeddings, *(layer for layer in beside_network.layers_of(methods) if layer not in keep.embeddings))
         self._temperature = np.asarray(temperature, np.float32)[:, None, None] if len(temperature) else None
         self._spent = threading.local()

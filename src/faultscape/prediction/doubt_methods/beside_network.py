@@ -82,8 +82,8 @@ def check_fitted(folder: str, words: Sequence[str], network: str, options: Mappi
             )
 
 
-def share_work(methods: Mapping[str, Fitted]) -> None:
-    """Let methods that look for neighbours among the same training features do so together."""
+def share_searches(methods: Mapping[str, Fitted]) -> None:
+    """Let methods that look for neighbours among the same training features search a grid once for all."""
     if methods:
         from faultscape.uncertainty.methods.knn_density import share_neighbours
 
@@ -145,15 +145,14 @@ def _values(
                 for layer in layers_of(methods)
             }
             logits = torch.from_numpy(logits_of(answer, network.name))[None].to(device)
-            out.append(
-                {
-                    word: tuple(
-                        value[0].float().cpu().numpy() for value in method.values([grids[name] for name in method.layers], logits)
-                    )
-                    for word, method in methods.items()
-                }
-            )
-            forget_neighbours(methods.values())
+            made = {}
+            try:
+                for word, method in methods.items():
+                    values = method.values([grids[layer] for layer in method.layers], logits)
+                    made[word] = tuple(value[0].float().cpu().numpy() for value in values)
+            finally:
+                forget_neighbours(methods.values())  # where memory was short, too
+            out.append(made)
     return out
 
 

@@ -1,9 +1,8 @@
 """How near features lie to those of training images: the density of the nearest neighbours by cosine, and the share of them that have the predicted class.
 
-Conventions: features are (n, D) and are brought to length 1; one that has no length is like none (cosine 0). Neighbours are exact: the largest cosines of all, found a block of training features at a time; of equal ones those that come first, so that the nearest of a few are always
-those of many. NaN is nearest of all, so that it shows. The paper prints exp(-cos) in
-eq. 4 and 5 and calls the sum a density, though it is largest for what is far. A density grows with nearness: here it is the mean of exp(cos) over k neighbours, and the score its negative logarithm,
-from -1 (k features just like it) to 1. ``printed`` takes the mean of exp(-cos) as the score, as if eq. 5 were a distance; of one neighbour both order alike. In eq. 4 the class's share of the density is taken
+Conventions: features are (n, D) and are brought to length 1; one that has no length is like none (cosine 0). Neighbours are exact: the largest cosines of all, found a block of training features at a time; of equal ones those that come first, so that the
+nearest few are always the first of the nearest many. NaN is nearest of all, so that it shows. The paper prints exp(-cos) in eq. 4 and 5 and calls the sum a density, though it is largest for what is far. A density grows with nearness: here it is the
+mean of exp(cos) over k neighbours, and the score its negative logarithm, from -1 (k features just like it) to 1. ``printed`` takes the mean of exp(-cos) as the score, as if eq. 5 were a distance; of one neighbour both order alike. In eq. 4 the class's share of the density is taken
 from 1; as printed the weights of near and far neighbours are swapped.
 Source: S4 5.1, eq. 4 and 5, B.5; Mandelbaum and Weinshall 2017; Papernot and McDaniel 2018 (cosine).
 """
@@ -15,10 +14,8 @@ from torch import Tensor
 
 from faultscape.errors import MetricError
 
-_QUERIES, _KEYS = (
-    1024,
-    8192,
-)  # held against each other at a time: 32 MB of cosines, and a few times that while they are chosen from
+# held against each other at a time: 32 MB of cosines, and a few times that while they are chosen from
+_QUERIES, _KEYS = 1024, 8192
 
 
 class Neighbours:
