@@ -43,6 +43,8 @@ def test_what_a_method_cannot_be_fitted_to_is_said(predicted: Trained) -> None:
     assert "METHOD 'kn' is not known" in refused_text("fit", study, "kn", "--model", "plain")
     with refused(ModelError, "the study has no model 'plan'; it has plain.* Did you mean 'plain'?"):
         fs.fit(study, "knn", model="plan")
+    with refused(ModelError, "the study has no model 'plan'"):  # and not first that it has no such images
+        fs.fit(study, "knn", model="plan", data=fs.FitData(set_=["nowhere"]))
 
 
 def test_names_and_options_that_clash_are_refused(predicted: Trained) -> None:

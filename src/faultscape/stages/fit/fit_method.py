@@ -22,7 +22,7 @@ from faultscape.stages import evidence
 from faultscape.stages.artefacts.methods import inputs_of
 from faultscape.stages.fit.fitted_before import fitted_before, named_methods
 from faultscape.stages.fit.layer_search import AnomalousImages, outer_layers
-from faultscape.stages.fit.open_model import OpenedModel, open_model
+from faultscape.stages.fit.open_model import OpenedModel, known_source, open_model
 from faultscape.stages.fit.options import FitOptions
 from faultscape.stages.fit.result import FittedMethod, FittedMethods, Tried
 from faultscape.stages.fit.samples import LOGITS, draw_samples, meaning_of
@@ -79,6 +79,7 @@ def fit_method(options: FitOptions) -> FittedMethods:
     method.check(told)
     layers = _layers_given(method, options)
     options.check_search(method)
+    known_source(root, settings, options.model)  # before labels are looked for
     rows = _training_images(root, settings, options) if method.learns else None
     anomalous = AnomalousImages(root, settings, options.validation, options.truth) if options.validation else None
     model = open_model(root, settings, options.model, options.device or "", layers)

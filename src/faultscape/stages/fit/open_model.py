@@ -37,8 +37,7 @@ class OpenedModel:
 
 def open_model(root: Path, settings: Settings, name: str, device: str, layers: tuple[str, ...] = ()) -> OpenedModel:
     """Open a model of the study, or a network that was trained under this name; ``layers`` are those of an ONNX file that are to be tapped. ModelError where there is none, or it is no network."""
-    held = settings.models.get(name)
-    source = held.source if held else _trained(root, settings, name)
+    held, source = settings.models.get(name), known_source(root, settings, name)
     kind = catalogue.source_of(name, source) if held is None else catalogue.kind_named(held.kind)
     if kind.load is None:
         instead = "; fit them to its members" if kind.name == "ensemble" else ""
@@ -53,6 +52,12 @@ def open_model(root: Path, settings: Settings, name: str, device: str, layers: t
     )
     assert isinstance(opened, OpenNetwork)
     return OpenedModel(opened.inference, source, origin.labels, origin.digest, opened.threads, shown_as(options))
+
+
+def known_source(root: Path, settings: Settings, name: str) -> str:
+    """Return the source of a model of the study, predicted or trained. ModelError where there is none."""
+    held = settings.models.get(name)
+    return held.source if held else _trained(root, settings, name)
 
 
 def _trained(root: Path, settings: Settings, name: str) -> str:
