@@ -27,8 +27,7 @@ def nearest_in_small_blocks(queries, keys, k: int):
     from faultscape.uncertainty.methods import neighbours
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(neighbours, "_QUERIES", 4)
-        patch.setattr(neighbours, "_KEYS", 16)
+        patch.setattr(neighbours, "_BLOCK", (4, 16))
         return neighbours.nearest(queries, keys, k)
 
 
@@ -69,7 +68,7 @@ def test_of_equally_near_neighbours_the_first_are_taken(seed: int) -> None:
 def test_neighbours_of_nothing_and_of_what_is_no_number(torch, monkeypatch: pytest.MonkeyPatch) -> None:
     from faultscape.uncertainty.methods import neighbours
 
-    monkeypatch.setattr(neighbours, "_KEYS", 8)
+    monkeypatch.setattr(neighbours, "_BLOCK", (4, 8))
     keys = neighbours.unit(torch.randn(20, 3))
     assert [part.shape for part in neighbours.nearest(keys[:0], keys, 3)] == [(0, 3), (0, 3)]
     for place in (1, 15):  # in the first block and in a later one

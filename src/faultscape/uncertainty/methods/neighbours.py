@@ -14,8 +14,8 @@ from torch import Tensor
 
 from faultscape.errors import MetricError
 
-# held against each other at a time: 32 MB of cosines, and a few times that while they are chosen from
-_QUERIES, _KEYS = 1024, 8192
+# queries and keys held against each other at a time: 32 MB of cosines, and a few times that while they are chosen from; on a GPU, which waits for each block to be counted, 1 GB
+_BLOCK, _BLOCK_ON_GPU = (1024, 8192), (16_384, 16_384)
 
 
 class Neighbours:
@@ -69,18 +69,19 @@ def nearest(queries: Tensor, keys: Tensor, k: int) -> tuple[Tensor, Tensor]:
         raise MetricError(f"{len(keys)} training embeddings; {k} neighbours need as many: lower k, or keep more embeddings")
     if not len(queries):
         return queries.new_empty((0, k)), torch.empty((0, k), dtype=torch.long, device=queries.device)
-    found = [_nearest(some, keys, k) for some in queries.split(_QUERIES)]
+    many, block = _BLOCK if queries.device.type == "cpu" else _BLOCK_ON_GPU
+    found = [_nearest(some, keys, k, block) for some in queries.split(many)]
     cosines, places = zip(*found, strict=True)
     return torch.cat(cosines), torch.cat(places)
 
 
-def _nearest(queries: Tensor, keys: Tensor, k: int) -> tuple[Tensor, Tensor]:
+def _nearest(queries: Tensor, keys: Tensor, k: int, block: int) -> tuple[Tensor, Tensor]:
     cosines = queries.new_empty((len(queries), 0))
     places = torch.empty((len(queries), 0), dtype=torch.long, device=queries.device)
-    for first in range(0, len(keys), _KEYS):
-        block = queries @ keys[first : first + _KEYS].T
-        least = cosines[:, -1:] if cosines.shape[1] == k else _below_largest(block, k)
-        some, there = _above(block, least, k)
+    for first in range(0, len(keys), block):
+        values = queries @ keys[first : first + block].T
+        least = cosines[:, -1:] if cosines.shape[1] == k else _below_largest(values, k)
+        some, there = _above(values, least, k)
         cosines, order = torch.cat([cosines, some], dim=1).sort(dim=1, descending=True, stable=True)
         cosines, order = cosines[:, :k], order[:, :k]
         places = torch.cat([places, there + first], dim=1).gather(1, order)
