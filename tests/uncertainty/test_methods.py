@@ -219,7 +219,7 @@ def test_methods_beside_a_network_share_a_search_and_keep_nothing_of_it(
 def test_the_mahalanobis_distance_is_that_to_the_nearest_class(torch) -> None:
     from faultscape.uncertainty.methods.mahalanobis import class_gaussians, mahalanobis_distances
 
-    values, classes = torch.randn(300, 4) @ torch.randn(4, 4), torch.randint(-1, 3, (300,))
+    values, classes = torch.randn(1200, 4) @ torch.randn(4, 4), torch.randint(-1, 3, (1200,))  # of more than a block
     values += 4 * classes[:, None]
     means, whiten = class_gaussians(values, classes, shrink=0.0)
     v, c = values.numpy().astype(float), classes.numpy()
@@ -227,15 +227,15 @@ def test_the_mahalanobis_distance_is_that_to_the_nearest_class(torch) -> None:
     np.testing.assert_allclose(means, wanted, rtol=1e-4, atol=1e-4)
     rest = np.concatenate([v[c == k] - wanted[k] for k in range(3)])
     inverse = np.linalg.inv(rest.T @ rest / len(rest))
-    gaps = v[:20, None] - wanted[None]
+    gaps = v[:, None] - wanted[None]
     np.testing.assert_allclose(
-        mahalanobis_distances(values[:20], means, whiten),
+        mahalanobis_distances(values, means, whiten),
         np.einsum("nkd,de,nke->nk", gaps, inverse, gaps).min(1),
         rtol=1e-2,
         atol=1e-3,
     )
     with refused(MetricError, "no training embedding lies in a patch of one class"):
-        class_gaussians(values, torch.full((300,), -1))
+        class_gaussians(values, torch.full((1200,), -1))
 
 
 def test_standardised_logits_have_mean_0_and_deviation_1_where_each_class_is_predicted(torch) -> None:

@@ -19,6 +19,7 @@ from faultscape.uncertainty.catalogue import Value
 from faultscape.uncertainty.methods.embeddings import Embeddings
 
 SHRINK = 1e-4
+_ROWS, _ROWS_OF_GPU = 512, 1 << 17  # features at a time: what a processor's cache holds
 
 
 def class_gaussians(features: Tensor, classes: Tensor, shrink: float = SHRINK) -> tuple[Tensor, Tensor]:
@@ -51,10 +52,15 @@ def mahalanobis_distances(features: Tensor, means: Tensor, whiten: Tensor) -> Te
     >>> mahalanobis_distances(torch.tensor([[3.0, 0.0]]), torch.tensor([[0.0, 0.0], [1.0, 0.0]]), torch.eye(2)).tolist()
     [4.0]
     """
-    at, centres = features @ whiten.T, means @ whiten.T
-    out = at.new_full((len(at),), torch.inf)
+    centres = means @ whiten.T
+    parts = features.split(_ROWS if features.device.type == "cpu" else _ROWS_OF_GPU)
+    return torch.cat([_to_nearest(part @ whiten.T, centres) for part in parts])
+
+
+def _to_nearest(values: Tensor, centres: Tensor) -> Tensor:
+    out = values.new_full((len(values),), torch.inf)
     for centre in centres:  # a difference of squares would lose the digits of what is near
-        out = torch.minimum(out, (at - centre).square().sum(1))
+        out = torch.minimum(out, (values - centre).square().sum(1))
     return out
 
 
