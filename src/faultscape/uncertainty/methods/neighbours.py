@@ -9,6 +9,7 @@ Source: S4 5.1, eq. 4 and 5, B.5; Mandelbaum and Weinshall 2017; Papernot and Mc
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -95,17 +96,27 @@ def _below_largest(values: Tensor, k: int) -> Tensor:
 
 def _above(values: Tensor, least: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """Return of each row of values (n, m) what is above ``least`` (n, 1), or NaN, in its order, and where: few of many. Rows are filled up with -inf; one that has far more than k keeps those that may be among its k largest."""
-    rows, columns = (values <= least).logical_not_().nonzero(as_tuple=True)
+    rows, columns = _places((values <= least).logical_not_())
     counts = rows.bincount(minlength=len(values))
     if (many := counts > 4 * k).any():
         least = torch.where(many[:, None], _below_largest(values, k), least)
-        rows, columns = (values <= least).logical_not_().nonzero(as_tuple=True)
+        rows, columns = _places((values <= least).logical_not_())
         counts = rows.bincount(minlength=len(values))
     place = torch.arange(len(rows), device=rows.device) - (counts.cumsum(0) - counts)[rows]
     found = values.new_full((len(values), int(counts.max())), -torch.inf)
     there = columns.new_zeros(found.shape)
     found[rows, place], there[rows, place] = values[rows, columns], columns
     return found, there
+
+
+def _places(mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the rows and the columns where a mask (n, m) is true. On a processor NumPy finds the few of many in a tenth of the time."""
+    if mask.device.type != "cpu":
+        rows, columns = mask.nonzero(as_tuple=True)
+        return rows, columns
+    flat = torch.from_numpy(np.flatnonzero(mask.numpy()))
+    rows = flat.div(mask.shape[1], rounding_mode="floor")
+    return rows, flat - rows * mask.shape[1]
 
 
 def density_score(cosines: Tensor, *, printed: bool = False) -> Tensor:
