@@ -15,8 +15,8 @@ from torch import Tensor
 
 from faultscape.errors import MetricError
 
-# queries and keys held against each other at a time: 32 MB of cosines, and a few times that while they are chosen from; on a GPU, which waits for each block to be counted, 1 GB
-_BLOCK, _BLOCK_ON_GPU = (1024, 8192), (16_384, 16_384)
+# queries and keys held against each other at a time: 8 MB of cosines, near a processor's cache, and a few times that while they are chosen from; on a GPU, which waits for each block to be counted, 1 GB
+_BLOCK, _BLOCK_ON_GPU = (512, 4096), (16_384, 16_384)
 
 
 class Neighbours:
