@@ -17,8 +17,8 @@ from faultscape.cli import main
 from faultscape.errors import FaultscapeError, LabellingError, OptionError, SelectionError
 from faultscape.stages.classifier_answers import read_label_sets
 from faultscape.stages.given_options import group_options
+from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import read_settings
-from faultscape.study.tables.answers import Answers
 from faultscape.study.tables.logs import read_failures
 from faultscape.study.tables.selections import read_selection
 from refusals import refused

@@ -17,7 +17,7 @@ from faultscape.cli import main
 from faultscape.errors import StudyError
 from faultscape.labelling.answers import majority
 from faultscape.stages.collect import settings
-from faultscape.study.tables.answers import Answers
+from faultscape.study.answers.labels import Answers
 from made_answers import NAMES
 from refusals import refused
 from undoing import states
@@ -138,7 +138,7 @@ def test_answers_of_a_class_that_an_earlier_version_renamed_count_again(study: s
     said = verdicts(study, {"cat": "feline"})
     called(study, FELINE)
     with closing(sqlite3.connect(Path(study) / "answers.sqlite")) as file, file:
-        file.execute("DROP TABLE renamed")
+        file.executescript("DROP TABLE renamed; DROP TABLE about")
     image = next(iter(said))[0]
     assert verdicts(study) == said
     say(study, [(image, "feline", "ben", "yes"), (image, "feline", "eve", "yes")])

@@ -14,9 +14,10 @@ import made_answers
 from faultscape.errors import LabellingError, OptionError, StudyError
 from faultscape.stages.report import write
 from faultscape.stages.snapshot import Snapshot
+from faultscape.study.answers.database import Database
+from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, selections
-from faultscape.study.tables.answers import Answers
 from refusals import refused
 from undoing import bytes_of, chosen, digest, finished
 
@@ -141,15 +142,15 @@ def test_answers_whose_discards_are_taken_back_survive_a_full_disk(
     (tmp_path / "unsure.csv").write_text("\n".join([head, *people]) + "\n")
     fs.label.import_(study, str(tmp_path / "unsure.csv"))
     assert list(Answers(Path(study)).discarded().values()) == ["4 of 4 annotators were unsure"]
-    put, rows = Answers._add, []
+    put, rows = Database.add, []
 
-    def fill_disk(self: Answers, table: Any, more: list[dict[str, Any]]) -> None:
+    def fill_disk(self: Database, table: Any, more: list[dict[str, Any]]) -> None:
         rows.append(more)
         if len(rows) == 2:
             raise StudyError("cannot write answers.sqlite: the disk is full")
         put(self, table, more)
 
-    monkeypatch.setattr(Answers, "_add", fill_disk)
+    monkeypatch.setattr(Database, "add", fill_disk)
     with refused(StudyError, "the disk is full"):
         fs.label.remove(study, all_=True)
     fs.label.remove(study, all_=True)

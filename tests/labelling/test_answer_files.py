@@ -10,7 +10,7 @@ import faultscape as fs
 import made_answers
 from faultscape.cli import main
 from faultscape.errors import LabellingError, OptionError
-from faultscape.study.tables.answers import Answers
+from faultscape.study.answers.labels import Answers
 from faultscape.study.tables.logs import read_failures
 from refusals import refused, refused_line
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from faultscape.errors import LabellingError, StudyError
 from faultscape.labelling import answers as said
-from faultscape.study.tables.answers import Answers
+from faultscape.study.answers.labels import Answers
 from refusals import refused
 
 

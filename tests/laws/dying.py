@@ -17,7 +17,7 @@ from typing import Any
 
 import faultscape as fs
 from faultscape.errors import FaultscapeError
-from faultscape.study.tables.answers import Answers
+from faultscape.study.answers.labels import Answers
 from faultscape.study.tables.selections import read_removed
 
 CHANGES: dict[str, Callable[[str, str], Any]] = {

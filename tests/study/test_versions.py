@@ -12,8 +12,8 @@ import faultscape as fs
 import study_of_version_1
 from faultscape.errors import StudyError
 from faultscape.study import versions
+from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import VERSION, read_settings
-from faultscape.study.tables.answers import Answers
 from refusals import refused
 
 WAS = study_of_version_1.ANSWERS
@@ -72,18 +72,18 @@ def test_comments_and_models_of_study_toml_stay(old: Path) -> None:
     before = read_settings(old)
     fs.collect(str(old), str(old.with_name("ids.csv")))
     assert toml.read_text().startswith("# mine\n")
-    assert read_settings(old) == before.model_copy(update={"version": 2})
+    assert read_settings(old) == before.model_copy(update={"version": VERSION})
     assert fs.predict(str(old), f"net={old.with_name('said.csv')}").models == {"net": (3, 0)}
 
 
-@pytest.mark.parametrize("at", ["copy_file", "_write_version", "_name_truths"])
+@pytest.mark.parametrize("at", ["copy_file", "_write_version", "_upgrade_answers"])
 def test_an_upgrade_that_was_killed_is_finished_by_the_next_line(old: Path, at: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr(versions, at, killed)
-        if at == "_name_truths":
+        if at == "_upgrade_answers":
             patch.setattr(versions, "STEPS", (versions.Step(2, ("answers.sqlite",), killed),))
         with pytest.raises(KeyboardInterrupt):
             answer(old, "p1,dog,eve,yes", truth="second")
@@ -135,5 +135,5 @@ def test_a_new_study_is_of_this_version_and_has_no_copies(tmp_path: Path) -> Non
 def test_a_version_that_is_no_number_is_refused(old: Path, version: str) -> None:
     toml = old / "study.toml"
     toml.write_text(f"version = {version}\n" + toml.read_text())
-    with refused(StudyError, "expected a number from 1 to 2"):
+    with refused(StudyError, "expected a number from 1 to 3"):
         fs.status(str(old))

@@ -21,10 +21,10 @@ from faultscape.selection.definitions import draws_evenly
 from faultscape.selection.spares import effective
 from faultscape.stages.classifier_answers import read_label_sets, read_predictions
 from faultscape.stages.pairs import read_block, read_manifests
+from faultscape.study.answers.labels import Answers
 from faultscape.study.parts import key_of, read_manifest
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, selections
-from faultscape.study.tables.answers import Answers
 from faultscape.study.tables.corpus import part_name, read_columns, read_corpus, read_ids, shards, shards_of
 from faultscape.study.tables.removed_images import read_removed, removed_by_shard
 

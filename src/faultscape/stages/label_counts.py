@@ -14,10 +14,10 @@ from faultscape.labelling.answers import majority
 from faultscape.nouns import PairSlot, Slots
 from faultscape.stages import evidence
 from faultscape.stages.classifier_answers import read_label_sets, read_predictions
+from faultscape.study.answers.labels import Answers
 from faultscape.study.parts import read_manifest
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.answers import Answers
 from faultscape.study.tables.corpus import part_name, shards_of
 
 

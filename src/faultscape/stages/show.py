@@ -52,7 +52,7 @@ def read_table(file: str, rows: int) -> Rows | Standings | str:
             body = tuple(tuple((r + [""] * wide)[:wide]) for r in table[1 : rows + 1])
             return Rows(path.name, tuple(table[0]) if table else (), body, max(0, len(table) - 1))
         if path.suffix == ".sqlite":
-            from faultscape.study.tables.answers import Answers
+            from faultscape.study.answers.labels import Answers
 
             thrown = Answers(path.parent).discarded()
             return Rows("discarded images", ("image", "reason"), tuple(thrown.items())[:rows], len(thrown))

@@ -16,11 +16,11 @@ from faultscape.stages import evidence
 from faultscape.stages.fitted_words import fitted_again
 from faultscape.stages.label_counts import LabelCount, count_labels
 from faultscape.stages.pairs import corpus_key, wanted
+from faultscape.study.answers.labels import Answers
 from faultscape.study.json_text import read_object
 from faultscape.study.parts import Part, key_of, there
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps, pairs, selections
-from faultscape.study.tables.answers import Answers
 from faultscape.study.tables.corpus import read_columns, read_ids, shard_sizes, stress_shards
 from faultscape.study.tables.logs import read_failures
 from faultscape.study.tables.pool import read_groups

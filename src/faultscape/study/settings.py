@@ -6,7 +6,8 @@ image keeps its size) or ``WIDTHxHEIGHT``. ``cells`` is ``full`` or ``diagonal``
 make search terms and change no result. In a study of classifiers (``task`` is ``classification``) classes have no colours but may have ``wnids``, their WordNet synsets;
 ``only`` names the classes that the study asks about, and ``glosses`` say in words what a class is. ``own_order`` says that a list gave the images in another order than
 that in which people count, so that rows without names are not taken.
-``classes.first_names`` are what classes were called when maps were first counted, where they were renamed since. ``version`` is the study's (study.versions). ``store`` is where the parts lie (``s3://BUCKET/PREFIX``), or nothing: with the study.
+``classes.first_names`` are what classes were called when maps were first counted, where they were renamed since. ``tags`` are kinds of failure with the key that gives each. ``answers`` is where people's answers lie, if not in the study.
+``version`` is the study's (study.versions). ``store`` is where the parts lie (``s3://BUCKET/PREFIX``), or nothing: with the study.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from faultscape.errors import ClassesError, StudyError, closest
 from faultscape.nouns import Classes, JsonObject
 from faultscape.study.folder import put
 
-VERSION = 2  # of the studies that this Faultscape makes; study.versions brings others to it
+VERSION = 3  # of the studies that this Faultscape makes; study.versions brings others to it
 Task = Literal["segmentation", "classification"]
 CLASSIFICATION = "classification"
 Id = Annotated[int, pydantic.Field(ge=0, le=65535)]  # of a class: label maps have 16 bits
-_WHEN_THERE = ("only", "glosses", "own_order")  # what a study without it does not mention
+_WHEN_THERE = ("only", "glosses", "own_order", "tags")  # what a study without it does not mention
 
 
 AS_WRITTEN = pydantic.GetPydanticSchema(
@@ -114,6 +115,14 @@ class ClassSettings(pydantic.BaseModel):
         return dict(zip(self.names, self.first_names or self.names, strict=True))
 
 
+class AnswerSettings(pydantic.BaseModel):
+    """Where answers lie that are not in the study: the address of a server's database, without a password, and whose study's they are."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+    url: str = ""
+    key: str = ""
+
+
 class Settings(pydantic.BaseModel):
     """Everything in study.toml."""
 
@@ -129,6 +138,8 @@ class Settings(pydantic.BaseModel):
     own_order: bool = False
     synonyms: dict[str, list[str]] = {}
     glosses: dict[str, str] = {}
+    tags: dict[str, str] = {}
+    answers: AnswerSettings = AnswerSettings()
     models: dict[str, ModelSettings] = {}
 
     @property
@@ -254,6 +265,8 @@ def write_settings(root: Path, settings: Settings) -> None:
     wanted: dict[str, Any] = settings.model_dump(exclude_none=True, exclude_defaults=False)
     wanted = {key: value for key, value in wanted.items() if value or key not in _WHEN_THERE}
     wanted["version"] = VERSION
+    if not settings.answers.url:
+        del wanted["answers"]
     for key in ("wnids", "first_names"):
         if not wanted["classes"][key]:
             del wanted["classes"][key]

@@ -20,9 +20,9 @@ from pathlib import Path
 import tomlkit
 
 from faultscape.errors import StudyError
+from faultscape.study.answers.database import FILE, Database
 from faultscape.study.folder import TEMPORARY, put
 from faultscape.study.settings import checked_version
-from faultscape.study.tables.answers import Answers
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,17 @@ class Step:
     change: Callable[[Path], None]
 
 
-def _name_truths(root: Path) -> None:
-    """Give every answer of classifiers the name of its truth, which was `labels`."""
-    if (root / "answers.sqlite").exists():
-        Answers(root).name_truths()
+def _upgrade_answers(root: Path) -> None:
+    """Bring the tables of answers to this version, where there are some."""
+    if (root / FILE).exists():
+        database = Database(root)
+        database.upgrade()
+        database.close()
 
 
-STEPS = (Step(2, ("answers.sqlite",), _name_truths),)
+# Version 2 gave every answer of classifiers the name of its truth, which was `labels`; version 3 says of every answer what was shown. The tables are brought to
+# the last version at once, so both steps do it, and the copy is made before the first of them.
+STEPS = (Step(2, (FILE,), _upgrade_answers), Step(3, (FILE,), _upgrade_answers))
 
 
 def version_of(root: Path) -> int:

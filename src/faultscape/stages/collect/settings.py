@@ -16,10 +16,10 @@ from faultscape.errors import ClassesError, CorpusError, OptionError, StudyError
 from faultscape.nouns import Classes, Definition, PairSlot, Row, Slot, Slots
 from faultscape.stages.collect.options import CollectOptions
 from faultscape.study import settings as toml
+from faultscape.study.answers.labels import Answers
 from faultscape.study.part_folders import claim, held
 from faultscape.study.settings import Settings
 from faultscape.study.tables import selections
-from faultscape.study.tables.answers import Answers
 from faultscape.study.tables.corpus import Image
 from faultscape.study.tables.label_maps import truths
 from faultscape.study.tables.stress_sets import rename_held_classes

@@ -32,12 +32,12 @@ from faultscape.stages import evidence, fill
 from faultscape.stages.evidence import current, tell_discards
 from faultscape.stages.label.options import ExportOptions, ImportOptions
 from faultscape.stages.label.result import Exported, Imported, import_line
+from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import make_folder, put, refuse_twin
 from faultscape.study.lock import writing
 from faultscape.study.parts import Part, read_manifest, write_manifest
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.answers import Answers
 from faultscape.study.tables.corpus import Image, part_name, read_corpus, shards
 from faultscape.study.tables.label_maps import StoredMap
 from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures

@@ -27,12 +27,12 @@ from faultscape.stages.label.masks import say_both
 from faultscape.stages.label.options import ExportOptions
 from faultscape.stages.label.result import Answered, Asked, import_line
 from faultscape.stages.label_counts import questions
+from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import local, put, refuse_twin
 from faultscape.study.lock import writing
 from faultscape.study.parts import Part, read_manifest, write_manifest
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.answers import Answers
 from faultscape.study.tables.corpus import part_name, read_corpus
 from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
 

@@ -19,11 +19,11 @@ from faultscape.stages.consequences import change, followers
 from faultscape.stages.evidence import choose_truth
 from faultscape.stages.fill import Entry
 from faultscape.stages.label.options import RemoveOptions
+from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import existing
 from faultscape.study.parts import Part, read_manifest, write_manifest
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps, selections
-from faultscape.study.tables.answers import Answers
 from faultscape.study.tables.corpus import part_name, read_ids
 from faultscape.study.tables.label_maps import StoredMap
 from faultscape.study.tables.removed_images import read_removed

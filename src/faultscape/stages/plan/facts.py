@@ -32,9 +32,9 @@ from faultscape.stages.evidence import current
 from faultscape.stages.pairs import corpus_key
 from faultscape.stages.plan.advice import NEXT, Drawn
 from faultscape.stages.plan.result import DuelRow
+from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import Settings
 from faultscape.study.tables import selections
-from faultscape.study.tables.answers import Answers
 from faultscape.study.tables.pool import read_groups, read_pool
 from faultscape.ties import RULE
 

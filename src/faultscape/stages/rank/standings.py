@@ -32,9 +32,9 @@ from faultscape.stages.pairs import corpus_key
 from faultscape.stages.rank.options import RankOptions
 from faultscape.stages.snapshot import Snapshot
 from faultscape.standings import Standings
+from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import selections
-from faultscape.study.tables.answers import Answers
 from faultscape.study.tables.corpus import tie_keys
 from faultscape.ties import tie_order
 

@@ -27,9 +27,9 @@ from faultscape.reporting.competition.page import DrawFacts, Facts, PairFacts
 from faultscape.stages.classifier_answers import read_label_sets, read_predictions
 from faultscape.stages.report.maps import pictured
 from faultscape.stages.report.options import ReportOptions
+from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.answers import Answers
 from faultscape.study.tables.corpus import Image, read_corpus
 
 _CHARACTERS, _AN_ANSWER = 700, 150  # that a pair, or an answer, takes on the page

@@ -26,9 +26,9 @@ from faultscape.selection.definitions import may_duel
 from faultscape.selection.quartiles import from_json
 from faultscape.stages.pairs import corpus_key, read_block, read_manifests
 from faultscape.stages.report.options import ReportOptions
+from faultscape.study.answers.labels import Answers
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.answers import Answers
 from faultscape.study.tables.corpus import Image, pool, read_corpus, shards
 from faultscape.study.tables.selections import read_selection
 from faultscape.ties import tie_ranks, tie_seed

@@ -28,11 +28,11 @@ from faultscape.stages.report import classes, maps
 from faultscape.stages.report.options import ReportOptions
 from faultscape.stages.snapshot import Snapshot
 from faultscape.standings import Standings
+from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import existing, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import selections
-from faultscape.study.tables.answers import Answers
 from faultscape.study.tables.logs import log, read_failures
 from faultscape.study.tables.pool import read_pool
 from faultscape.study.tables.timings import frame_times

@@ -26,10 +26,10 @@ from faultscape.stages.evidence import LABELS
 from faultscape.stages.pairs import corpus_key
 from faultscape.stages.select.replacement import replace_selection
 from faultscape.stages.select.ties import tell_ties
+from faultscape.study.answers.labels import Answers
 from faultscape.study.lock import writing
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps, selections
-from faultscape.study.tables.answers import Answers
 from faultscape.study.tables.logs import log
 from faultscape.study.tables.pool import read_pool
 from faultscape.ties import tie_seed

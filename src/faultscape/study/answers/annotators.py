@@ -1,0 +1,135 @@
+"""Who answers: pseudonyms with a token each, and what they were asked.
+
+Conventions: answers name a pseudonym; the name that a person goes by stands here alone, and goes when the person is deleted. Of a token only its SHA-256 is kept: who reads the database cannot answer in another's name. A row of ``handed`` says
+that somebody was asked something: an item of a task (choices, questions, ...), for the first time or again, which model stood on the left, and in which session.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from faultscape.errors import LabellingError, closest
+from faultscape.study.answers.database import Database
+from faultscape.study.answers.schema import ANNOTATORS, HANDED, tables
+
+ANNOTATOR, ORGANISER = "annotator", "organiser"
+
+
+@dataclass(frozen=True)
+class Annotator:
+    """One person: the pseudonym that answers name, the name that people know, and whether they may see results and invite others."""
+
+    pseudonym: str
+    name: str
+    role: str
+    since: float
+
+
+@dataclass(frozen=True)
+class Handed:
+    """One item that somebody was asked."""
+
+    annotator: str
+    task: str
+    item: str
+    repeat: int
+    side: str
+    session: int
+    time: float = 0.0
+
+
+def digest(token: str) -> str:
+    """Return what is kept of a token."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+class Annotators:
+    """The people who answer about one study."""
+
+    def __init__(self, root: Path, database: Database | None = None) -> None:
+        self._held = database or Database(root)
+
+    def invite(self, name: str, role: str = ANNOTATOR) -> tuple[Annotator, str]:
+        """Return a new annotator and the token that lets the person in, which is kept nowhere."""
+        known = {one.pseudonym for one in self.everybody()}
+        if name and name in {one.name for one in self.everybody()}:
+            raise LabellingError(f"there is an annotator called {name!r} already; choose another name, or remove the first")
+        pseudonym = next(p for p in iter(lambda: f"person-{secrets.token_hex(3)}", "") if p not in known)
+        token = secrets.token_urlsafe(24)
+        made = Annotator(pseudonym, name, role, time.time())
+        self._held.upgrade()
+        with self._held.connection("write") as connection:
+            row = {"pseudonym": pseudonym, "name": name, "token": digest(token), "role": role, "since": made.since}
+            connection.execute(tables()[ANNOTATORS].insert(), [row])
+        return made, token
+
+    def new_token(self, pseudonym: str) -> str:
+        """Return a new token of an annotator; the one before lets nobody in any more."""
+        token, table = secrets.token_urlsafe(24), tables()[ANNOTATORS]
+        self._held.upgrade()
+        with self._held.connection("write") as connection:
+            done = connection.execute(table.update().where(table.c.pseudonym == pseudonym).values(token=digest(token)))
+        if not done.rowcount:
+            raise LabellingError(f"there is no annotator {pseudonym!r}")
+        return token
+
+    def everybody(self) -> list[Annotator]:
+        """Return all annotators, oldest first."""
+        if not self._held.there:
+            return []
+        import sqlalchemy as sa
+
+        table = tables()[ANNOTATORS]
+        with self._held.connection("read") as connection:
+            if not sa.inspect(connection).has_table(ANNOTATORS):
+                return []
+            wanted = sa.select(table.c.pseudonym, table.c.name, table.c.role, table.c.since).order_by(
+                table.c.since, table.c.pseudonym
+            )
+            return [Annotator(*row) for row in connection.execute(wanted)]
+
+    def by_token(self, token: str) -> Annotator | None:
+        """Return who a token belongs to; None where it lets nobody in."""
+        if not self._held.there:
+            return None
+        import sqlalchemy as sa
+
+        table = tables()[ANNOTATORS]
+        with self._held.connection("read") as connection:
+            if not sa.inspect(connection).has_table(ANNOTATORS):
+                return None
+            wanted = sa.select(table.c.pseudonym, table.c.name, table.c.role, table.c.since).where(table.c.token == digest(token))
+            row = connection.execute(wanted).first()
+        return None if row is None else Annotator(*row)
+
+    def find(self, word: str) -> Annotator:
+        """Return the annotator of a pseudonym or a name; LabellingError where there is none."""
+        known = {one.pseudonym: one for one in self.everybody()}
+        for one in known.values():
+            if word and word in (one.pseudonym, one.name):
+                return one
+        names = [one.name or one.pseudonym for one in known.values()]
+        have = f"there are {', '.join(names)}.{closest(word, names)}" if names else "there are none yet"
+        raise LabellingError(f"there is no annotator {word!r}; {have}")
+
+    def delete(self, pseudonym: str) -> None:
+        """Forget a person: name and token go; answers stay, under a pseudonym that belongs to nobody any more."""
+        self._held.upgrade()
+        table = tables()[ANNOTATORS]
+        with self._held.connection("write") as connection:
+            connection.execute(table.delete().where(table.c.pseudonym == pseudonym))
+
+    def hand(self, handed: Handed) -> None:
+        """Note that somebody is asked something."""
+        row = {"annotator": handed.annotator, "task": handed.task, "item": handed.item, "repeat": handed.repeat}
+        self._held.add(HANDED, [{**row, "side": handed.side, "session": handed.session}])
+
+    def handed(self, annotator: str | None = None) -> list[Handed]:
+        """Return what was asked, in order: of one person, or of all."""
+        where = {} if annotator is None else {"annotator": annotator}
+        rows = self._held.read(HANDED, "annotator", "task", "item", "repeat", "side", "session", "time", **where)
+        return [Handed(*row) for row in rows]

@@ -1,0 +1,81 @@
+"""The second round: what people find wrong with each other's masks, and what became of it (S0 4.1.4).
+
+Conventions: a check opens with a row whose ``of`` is 0: a position in pixels of the photo (or none), a kind of error and a comment on the mask of an image in a truth. Later rows name it in ``of``, and comment on it, resolve it or open it
+again: the latest ``state`` counts.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from faultscape.study.answers.database import Database
+from faultscape.study.answers.schema import CHECKS
+
+OPEN, RESOLVED, COMMENT = "open", "resolved", "comment"
+STATES = (OPEN, RESOLVED, COMMENT)
+KINDS = ("wrong class", "missed object", "object that is not there", "inexact border", "torn apart", "run together", "other")
+_COLUMNS = ("number", "key", "truth", "image", "of", "x", "y", "kind", "comment", "state", "annotator", "time")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One finding, with the comments on it, oldest first, each (annotator, comment, state)."""
+
+    number: int
+    truth: str
+    image: str
+    x: float
+    y: float
+    kind: str
+    annotator: str
+    resolved: bool
+    comments: tuple[tuple[str, str, str], ...]
+    key: str = ""
+
+
+class Checks:
+    """The checks of one study."""
+
+    def __init__(self, root: Path, database: Database | None = None) -> None:
+        self._held = database or Database(root)
+
+    def open(
+        self,
+        truth: str,
+        image: str,
+        kind: str,
+        comment: str,
+        annotator: str,
+        *,
+        at: tuple[float, float] | None,
+        source: str,
+        key: str,
+    ) -> bool:
+        """Take one finding; returns False for one that was taken before, by its key."""
+        x, y = at or (None, None)
+        row = {"truth": truth, "image": image, "of": 0, "x": x, "y": y, "kind": kind, "comment": comment, "state": OPEN}
+        return self._held.add_once(CHECKS, {**row, "annotator": annotator, "source": source, "key": key})
+
+    def answer(self, check: Check, state: str, comment: str, annotator: str, *, source: str, key: str) -> bool:
+        """Comment on a finding, resolve it, or open it again; returns False for what was taken before, by its key."""
+        row = {"truth": check.truth, "image": check.image, "of": check.number, "x": None, "y": None, "kind": check.kind}
+        return self._held.add_once(
+            CHECKS, {**row, "comment": comment, "state": state, "annotator": annotator, "source": source, "key": key}
+        )
+
+    def checks(self, truth: str | None = None) -> list[Check]:
+        """Return all findings in the order in which they came, of one truth or of all."""
+        found: dict[int, Check] = {}
+        for number, key, of_truth, image, of, x, y, kind, comment, state, annotator, _ in self._held.read(CHECKS, *_COLUMNS):
+            said = (annotator, comment, state)
+            if not of:
+                x, y = (math.nan if v is None else v for v in (x, y))  # noqa: PLW2901 - NaN where the mask as a whole is meant
+                found[number] = Check(
+                    number, of_truth, image, x, y, kind, annotator, resolved=False, comments=(said,), key=key or ""
+                )
+            elif before := found.get(of):
+                resolved = before.resolved if state == COMMENT else state == RESOLVED
+                found[of] = replace(before, resolved=resolved, comments=(*before.comments, said))
+        return [one for one in found.values() if truth is None or one.truth == truth]

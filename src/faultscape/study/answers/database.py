@@ -1,0 +1,279 @@
+"""Where answers lie: answers.sqlite in the study, or a server's database that study.toml names.
+
+Conventions: rows are added, each call in a transaction of its own, and read in the order in which they came. A file that only is read is left as it is, also one of an earlier version; who writes finds tables of this version
+(`upgrade`). While a server writes to the file, it keeps a write-ahead log (``stay_open``), so that others read meanwhile; it is merged when the last one closes. An address is one of SQLAlchemy's; its password is never written down:
+libpq takes it from PGPASSWORD or its password file. SQLAlchemy is loaded where there are answers, and this folder is its only home in the package.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from faultscape.errors import StudyError, closest
+from faultscape.study.answers import schema
+from faultscape.study.settings import AnswerSettings, read_settings
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+FILE = "answers.sqlite"
+_BUSY = 30  # seconds that a writer waits for another
+_DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg", "sqlite": "sqlite"}
+_ROWS = 500  # of one statement: databases bound the number of parameters
+
+
+class Database:
+    """The answers of one study. Errors: StudyError, for a database that cannot be reached, read or written, or is another study's."""
+
+    def __init__(self, root: Path, *, stay_open: bool = False, settings: AnswerSettings | None = None) -> None:
+        self.root, self._path, self._open = root, root / FILE, stay_open
+        self._given, self._upgraded = settings, False
+
+    @cached_property
+    def _settings(self) -> AnswerSettings:
+        if self._given is not None:
+            return self._given
+        return read_settings(self.root).answers if (self.root / "study.toml").exists() else AnswerSettings()
+
+    @property
+    def place(self) -> str:
+        """Where the answers lie, for people: without a password."""
+        return self._settings.url or str(self._path)
+
+    @property
+    def there(self) -> bool:
+        """Whether anybody answered or discarded anything yet."""
+        return bool(self._settings.url) or self._path.exists()
+
+    @cached_property
+    def _engine(self) -> sa.Engine:
+        import sqlalchemy as sa
+
+        if self._settings.url:
+            return _served(self._settings.url)
+        aside = not os.access(self.root, os.W_OK) and not Path(f"{self._path}-wal").exists()
+        more = "?mode=ro&immutable=1" if aside else ""
+        address = f"sqlite:///file:{self._path}{more}&uri=true" if more else f"sqlite:///{self._path}"
+        engine = sa.create_engine(address, connect_args={"timeout": _BUSY})
+        if self._open:
+            sa.event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA journal_mode=WAL").close())
+        return engine
+
+    @contextmanager
+    def connection(self, doing: str) -> Iterator[sa.Connection]:
+        """Yield a connection in a transaction, committed at the end; StudyError says what it was for (``doing``) where it fails."""
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            with self._engine.begin() as connection:
+                yield connection
+        except (SQLAlchemyError, OSError) as error:
+            raise StudyError(f"cannot {doing} {self.place}: {_reason(error)}") from None
+        finally:
+            if not self._open:
+                self._engine.dispose()
+
+    def close(self) -> None:
+        """Let go of all connections; a write-ahead log is merged into its file."""
+        if "_engine" not in self.__dict__:
+            return
+        if self._open and not self._settings.url and self._path.exists():
+            self._engine.dispose()
+            self._open = False
+            with self.connection("close") as connection:
+                connection.exec_driver_sql("PRAGMA journal_mode=DELETE")
+        self._engine.dispose()
+
+    def add(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Add rows to a table; nothing is made where there are none."""
+        if not rows:
+            return
+        self.upgrade()
+        now = time.time()
+        with self.connection("write") as connection:
+            for begin in range(0, len(rows), _ROWS):
+                connection.execute(schema.tables()[name].insert(), [{"time": now, **row} for row in rows[begin : begin + _ROWS]])
+
+    def add_once(self, name: str, row: Mapping[str, Any]) -> bool:
+        """Add a row unless one of its ``key`` is there; returns whether it was added. An answer that is sent twice counts once."""
+        import sqlalchemy as sa
+
+        self.upgrade()
+        table = schema.tables()[name]
+        held = sa.select(sa.literal(1)).where(table.c.key == row["key"])
+        with self.connection("write") as connection:
+            names = [*row, "time"]
+            values = sa.select(*(sa.literal(row[one], table.c[one].type) for one in row), sa.literal(time.time()))
+            added = connection.execute(table.insert().from_select(names, values.where(~held.exists())))
+            return added.rowcount == 1
+
+    def read(self, name: str, *columns: str, **where: Any) -> list[Any]:
+        """Return some columns of a table in the order of its rows, of those with the values ``where``; none where there is no such table yet."""
+        import sqlalchemy as sa
+
+        if not self.there:
+            return []
+        table = schema.tables()[name]
+        with self.connection("read") as connection:
+            there = self._columns(connection, name)
+            if not there:
+                return []
+            added = schema.ADDED.get(name, {})
+            wanted = [table.c[c] if c in there else sa.literal(added.get(c, "")) for c in columns]
+            query = sa.select(*wanted).select_from(table).order_by(table.c.number)
+            for column, value in where.items():
+                query = (
+                    query.where(table.c[column] == value)
+                    if column in there
+                    else query.where(sa.literal(added.get(column) == value))
+                )
+            return [tuple(row) for row in connection.execute(query)]
+
+    def upgrade(self) -> None:
+        """Make tables of this version, or bring those of an earlier one to it: columns are added and nothing is changed. Of a server's database copies of the tables are kept in it."""
+        if self._upgraded:
+            return
+        import sqlalchemy as sa
+
+        with self.connection("write") as connection:
+            version = self.version_of(connection)
+            names = set(sa.inspect(connection).get_table_names())
+            if 0 < version < schema.VERSION:
+                for name in names & schema.ADDED.keys() if self._settings.url else ():
+                    connection.exec_driver_sql(
+                        f"CREATE TABLE IF NOT EXISTS before_version_{schema.VERSION}_{name} AS SELECT * FROM {name}"  # noqa: S608 - our own names
+                    )
+                for name, columns in schema.ADDED.items():
+                    there = self._columns(connection, name)
+                    for column in [c for c in columns if there and c not in there]:
+                        made = sa.schema.CreateColumn(schema.tables()[name].c[column]).compile(dialect=connection.dialect)
+                        connection.exec_driver_sql(f"ALTER TABLE {name} ADD COLUMN {str(made).replace(' UNIQUE', '')}")
+                if "renamed" in names and "kind" not in self._columns(connection, schema.RENAMED):
+                    connection.exec_driver_sql("ALTER TABLE renamed ADD COLUMN kind TEXT DEFAULT 'class' NOT NULL")
+            if version < schema.VERSION:
+                next(iter(schema.tables().values())).metadata.create_all(connection)
+                for name in schema.ADDED:
+                    connection.exec_driver_sql(f"CREATE UNIQUE INDEX IF NOT EXISTS one_key_of_{name} ON {name} (key)")
+                for statement in schema.guards(connection.dialect.name):
+                    connection.exec_driver_sql(statement)
+                about = schema.tables()[schema.ABOUT]
+                connection.execute(about.delete().where(about.c.name == "version"))
+                connection.execute(about.insert(), [{"name": "version", "value": str(schema.VERSION)}])
+        self._upgraded = True
+
+    def version_of(self, connection: sa.Connection) -> int:
+        """Return the version of the tables, 0 where there are none; StudyError for a later one, or for those of another study."""
+        import sqlalchemy as sa
+
+        names = set(sa.inspect(connection).get_table_names())
+        if schema.ABOUT not in names:
+            if not names & {*schema.SAID}:
+                return 0
+            return 2 if "truth" in self._columns(connection, schema.ANSWERS) or schema.ANSWERS not in names else 1
+        about = schema.tables()[schema.ABOUT]
+        held = {str(name): str(value) for name, value in connection.execute(sa.select(about.c.name, about.c.value))}
+        if self._settings.key and held.get("study", self._settings.key) != self._settings.key:
+            raise StudyError(
+                f"{self.place} holds the answers of another study; name another database with `label serve --database URL`"
+            )
+        version = int(held.get("version", "0")) if held.get("version", "0").isdecimal() else 0
+        if version > schema.VERSION:
+            raise StudyError(
+                f"{self.place} holds answers of version {version}; this Faultscape reads versions up to {schema.VERSION}: install a later one (pip install --upgrade faultscape)"
+            )
+        return version
+
+    def _columns(self, connection: sa.Connection, name: str) -> set[str]:
+        """Return the names of the columns that a table has in its database, none where there is no such table."""
+        import sqlalchemy as sa
+
+        if self._open and self._upgraded:
+            return {column.name for column in schema.tables()[name].columns}
+        about = sa.inspect(connection)
+        return {column["name"] for column in about.get_columns(name)} if about.has_table(name) else set()
+
+
+def bind(root: Path, url: str) -> AnswerSettings:
+    """Return what study.toml is to say of a server's database for the answers of a study, and copy there what the study's own file holds; StudyError where it cannot be used."""
+    plain = _without_password(url)
+    database = Database(root, settings=AnswerSettings(url=plain, key=""))
+    database.__dict__["_engine"] = _served(url)
+    with database.connection("reach") as connection:
+        before = database.version_of(connection)
+    database.upgrade()
+    about = schema.tables()[schema.ABOUT]
+    with database.connection("write") as connection:
+        held = {str(n): str(v) for n, v in connection.execute(about.select())}
+        own = read_settings(root).answers
+        if (key := held.get("study", "")) and key != own.key:
+            raise StudyError(f"{plain} holds the answers of another study; name another database")
+        if not key:
+            key = secrets.token_hex(8)
+            connection.execute(about.insert(), [{"name": "study", "value": key}])
+            if not before:
+                _copy(root, connection)
+    return AnswerSettings(url=plain, key=key)
+
+
+def _copy(root: Path, to: sa.Connection) -> None:
+    """Copy all answers of a study's own file to another database, which has none."""
+    own = Database(root, settings=AnswerSettings())
+    if not own.there:
+        return
+    own.upgrade()
+    for name, table in schema.tables().items():
+        if name == schema.ABOUT:
+            continue
+        with own.connection("read") as held:
+            rows = [dict(row._mapping) for row in held.execute(table.select())]  # noqa: SLF001 - SQLAlchemy's public name of it
+        for begin in range(0, len(rows), _ROWS):
+            to.execute(table.insert(), rows[begin : begin + _ROWS])
+        if rows and to.dialect.name == "postgresql" and "number" in table.c:
+            to.exec_driver_sql(f"SELECT setval(pg_get_serial_sequence('{name}', 'number'), {max(row['number'] for row in rows)})")
+
+
+def _served(url: str) -> sa.Engine:
+    """Return the engine of an address; StudyError for one that is none, or needs a library that is not there."""
+    import sqlalchemy as sa
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        address = sa.make_url(url)
+    except (ArgumentError, ValueError):
+        raise StudyError(
+            "--database is no address of a database; write postgresql://USER@HOST/NAME, or leave it out for answers.sqlite in the study"
+        ) from None
+    kind = address.drivername.partition("+")[0]
+    if kind not in _DRIVERS:
+        raise StudyError(
+            f"--database {kind}://...: use {' or '.join(dict.fromkeys(('postgresql', 'sqlite')))}.{closest(kind, list(_DRIVERS))}"
+        )
+    try:
+        if kind == "sqlite":
+            return sa.create_engine(address, connect_args={"timeout": _BUSY})
+        return sa.create_engine(address.set(drivername=_DRIVERS[kind]), pool_size=8, max_overflow=8, pool_pre_ping=True)
+    except ImportError:
+        raise StudyError("answers in PostgreSQL need psycopg: pip install 'faultscape[postgres]'") from None
+
+
+def _without_password(url: str) -> str:
+    import sqlalchemy as sa
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        return sa.make_url(url)._replace(password=None).render_as_string()
+    except (ArgumentError, ValueError):
+        return url if "@" not in url else "the database"
+
+
+def _reason(error: Exception) -> str:
+    """Return why a database fails, in one line and without what was sent to it."""
+    cause = getattr(error, "orig", None) or error
+    return f"{type(error).__name__}: {str(cause).strip().splitlines()[0] if str(cause).strip() else ''}".rstrip(": ")

@@ -1,0 +1,113 @@
+"""Which images people discarded, and whether they say that an image shows a class.
+
+Conventions: every answer is a row that is never changed; the latest row of a key counts, and a row that takes back leaves none that does. Answers of different truths are of different groups of people, and never meet.
+A class stands in a row as it was called then: that it is called something else is a row of its own (``renamed``), which is of all answers up to the one whose number is ``until``. Whoever reads is told what classes are called now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from faultscape.study.answers.database import Database
+from faultscape.study.answers.renames import chains, latest_name
+from faultscape.study.answers.schema import ANSWERS, DISCARDS, LABELS, RENAMED
+from faultscape.study.settings import read_settings
+
+_TAKEN_BACK = ""  # the answer of a row that takes back
+_NO_DISCARD = "(taken back)"  # the source of a row that takes a discard back
+
+
+class Answers:
+    """The yes/no answers and the discards of one study."""
+
+    def __init__(self, root: Path, database: Database | None = None) -> None:
+        self._root, self._held = root, database or Database(root)
+
+    @property
+    def there(self) -> bool:
+        """Whether anybody answered or discarded anything yet."""
+        return self._held.there
+
+    def discard(self, images: Iterable[tuple[str, str]], source: str) -> int:
+        """Take images (id, reason) out of every selection; those already discarded stay so. Returns how many are new."""
+        held = self.discarded()
+        rows = [
+            {"image": image, "reason": reason, "source": source}
+            for image, reason in dict(images).items()
+            if held.get(image) != reason
+        ]
+        self._held.add(DISCARDS, rows)
+        return sum(row["image"] not in held for row in rows)
+
+    def discarded(self) -> dict[str, str]:
+        """Return {image: reason} of all discarded images."""
+        out: dict[str, str] = {}
+        for image, why, source in self._held.read(DISCARDS, "image", "reason", "source"):
+            if source == _NO_DISCARD:
+                out.pop(image, None)
+            else:
+                out[image] = why
+        return out
+
+    def keep(self, images: Iterable[str]) -> int:
+        """Take the discards of some images back. Returns how many were discarded."""
+        held = self.discarded()
+        mine = [image for image in dict.fromkeys(images) if image in held]
+        self._held.add(DISCARDS, [{"image": image, "reason": "", "source": _NO_DISCARD} for image in mine])
+        return len(mine)
+
+    def answer(self, answers: Iterable[tuple[str, str, str, str]], source: str, truth: str = LABELS) -> int:
+        """Take answers (image, class, annotator, answer) of a truth; of one person and question the latest counts. Returns how many say something new."""
+        held = {row[:3]: row[3] for row in self.answers(truth)}
+        last = {row[:3]: row[3] for row in answers}
+        new = [(*key, said) for key, said in last.items() if held.get(key) != said]
+        names, more = ("image", "class", "annotator", "answer"), {"source": source, "truth": truth}
+        self._held.add(ANSWERS, [{**dict(zip(names, row, strict=True)), **more} for row in new])
+        return len(new)
+
+    def answers(self, truth: str = LABELS) -> list[tuple[str, str, str, str]]:
+        """Return all answers (image, class, annotator, answer) of a truth in the order in which they came, of classes by what they are called now."""
+        rows = [row[:4] for row in self._said() if row[4] == truth]
+        last = {row[:3]: place for place, row in enumerate(rows) if row[3] == _TAKEN_BACK}
+        return [row for place, row in enumerate(rows) if place > last.get(row[:3], -1)]
+
+    def take_back(self, answers: Iterable[tuple[str, str, str]], source: str, truth: str = LABELS) -> int:
+        """Take answers (image, class, annotator) of a truth back; what was said stays in the file. Returns how many counted."""
+        held = {row[:3] for row in self.answers(truth)}
+        mine = [key for key in dict.fromkeys(answers) if key in held]
+        names, more = ("image", "class", "annotator"), {"answer": _TAKEN_BACK, "source": source, "truth": truth}
+        self._held.add(ANSWERS, [{**dict(zip(names, key, strict=True)), **more} for key in mine])
+        return len(mine)
+
+    def truths(self) -> list[str]:
+        """Return the names of the truths that answers are of, sorted; one whose answers were all taken back is none."""
+        counts = {(*key, truth): said for *key, said, truth in self._said()}
+        return sorted({key[-1] for key, said in counts.items() if said != _TAKEN_BACK})
+
+    def rename(self, renamed: Mapping[str, str]) -> None:
+        """Call classes of the study's list, {name: one that no class of it has}, something else in all that was said so far.
+
+        What older files hold under the first name of a class that was renamed before is entered under the name that it has now, so that no later list forgets it.
+        """
+        if not (rows := self._held.read(ANSWERS, "number", "class")):
+            return
+        called, known = chains(self._held.read(RENAMED, "until", "was", "now", kind="class")), self._classes()
+        names_of = dict.fromkeys(called(word, number) for number, word in rows)
+        settled = {names[-1]: now for names in names_of if (now := latest_name(names, known)) != names[-1]}
+        about = {"until": rows[-1][0], "kind": "class"}
+        self._held.add(RENAMED, [{**about, "was": was, "now": now} for was, now in [*settled.items(), *renamed.items()]])
+
+    def _said(self) -> list[tuple[str, str, str, str, str]]:
+        """Return all rows (image, class as it is called now, annotator, answer, truth), those that take back too."""
+        if not (rows := self._held.read(ANSWERS, "number", "image", "class", "annotator", "answer", "truth")):
+            return []
+        called, known = chains(self._held.read(RENAMED, "until", "was", "now", kind="class")), self._classes()
+        return [(image, latest_name(called(word, number), known), *more) for number, image, word, *more in rows]
+
+    def _classes(self) -> dict[str, str]:
+        """Return {name, or first name: what the class is called now} of the study's classes; a name that is another's first is its own."""
+        if not (self._root / "study.toml").exists():
+            return {}
+        classes = read_settings(self._root).classes
+        return {first: name for name, first in classes.first_name_of.items()} | {name: name for name in classes.names}
