@@ -24,6 +24,7 @@ import numpy as np
 from faultscape import plug
 from faultscape.errors import OptionError, RankingError, closest
 from faultscape.nouns import Draw, Row
+from faultscape.ranking.choice_shares import choice_strengths
 from faultscape.ranking.drawn import estimates
 from faultscape.ranking.matrices import aggressiveness, resistance
 from faultscape.ranking.methods.borda import borda
@@ -39,7 +40,7 @@ from faultscape.ranking.pair_cases import PairCounts
 from faultscape.standings import ModelRanking
 
 Kind = Literal["faithful", "re-use", "pool drawn from"]
-Takes = Literal["ratios", "counts", "scores", "draws"]
+Takes = Literal["ratios", "counts", "scores", "draws", "choices"]
 _BOUNDS = ("share", "difference", "none")
 _INTERVALS = ("bootstrap", "wilson", "student")
 FAITHFUL: Kind = "faithful"
@@ -61,7 +62,8 @@ class Ranking:
     - "ratios": ``compute(ratios (B, J, J)) -> (B, J)``, of duels of label maps; ``matrix(performance (B, 2, J, J), epsilon)`` makes the ratios;
     - "counts": ``compute(PairCounts, laplace) -> (B, J)``, of pairs of classifiers;
     - "scores": ``compute(scores (J, I), weights (B, I)) -> (B, J)``, of any selection; scores are NaN where a label does not decide, weights how often an image is drawn;
-    - "draws": an estimate (see drawn.estimates) of the losses of images drawn with known probabilities.
+    - "draws": an estimate (see drawn.estimates) of the losses of images drawn with known probabilities;
+    - "choices": ``compute(games (I, J, J), weights (B, I)) -> (B, J)``, of what people chose between two models (`choice_shares.choice_games`).
 
     ``bounds``: "share" scores lie in 0..1, "difference" within 1 - 1/J of 0, "none" anywhere. ``interval``: "bootstrap" over images, "wilson" of shares, "student" t.
     """
@@ -167,6 +169,10 @@ RANKINGS: tuple[Ranking, ...] = (
         "reuse_bradley_terry", "Bradley–Terry, all labels", "B–T", "each labelled image is won or lost between every pair of models",
         "strengths on a log scale", REUSE, "scores", reuse_strengths,
     ),
+    Ranking(
+        "choices_bradley_terry", "Bradley–Terry, choices", "B–T choices", "strengths from what people chose between two models", "Bradley and Terry 1952",
+        REUSE, "choices", choice_strengths,
+    ),
 )  # fmt: skip
 _CALLED_WITH = {  # what a person's own ranking is given, and gives
     "ratios": "ratios (replicates, models, models) alone, and gives scores (replicates, models)",
@@ -226,9 +232,9 @@ def find_ranking(source: str) -> Ranking:
     for field, known in (("kind", tuple(KINDS)), ("takes", get_args(Takes)), ("bounds", _BOUNDS), ("interval", _INTERVALS)):
         if getattr(held, field) not in known:
             raise OptionError(f"ranking {source}: {field} is {getattr(held, field)!r}; use {', '.join(known)}")
-    if held.takes == "draws":
+    if held.takes in ("draws", "choices"):
         raise OptionError(
-            f"ranking {source}: takes draws, which rankings of your own cannot; let it take scores, counts or ratios"
+            f"ranking {source}: takes {held.takes}, which rankings of your own cannot; let it take scores, counts or ratios"
         )
     if held.name in _NAMED:
         raise OptionError(f"ranking {source}: {held.name!r} is the name of a built-in ranking; give yours another")

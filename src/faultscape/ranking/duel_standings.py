@@ -23,6 +23,7 @@ from faultscape.nouns import JsonObject, Pairs, Slot, Slots
 from faultscape.ranking import replicates
 from faultscape.ranking.agreement import compare_benchmark
 from faultscape.ranking.catalogue import Ranking, words_of
+from faultscape.ranking.choice_shares import Shares, choice_games
 from faultscape.ranking.drawn.populations import group_numbers
 from faultscape.ranking.replicates import INTERVAL
 from faultscape.ranking.standings_json import from_json, to_json
@@ -98,13 +99,15 @@ def rank_accuracies(
     groups: Mapping[str, str] | None = None,
     keys: Sequence[str] | None = None,
     extra: Sequence[Ranking] = (),
+    choices: Shares | None = None,
 ) -> Standings:
     """Return the standings from (J, I) concordances of the models with the truth on ``images``, NaN where unknown.
 
     ``rows`` are the chosen slots; a column without any number is an image without label; labelled images that no row chose are
     used only by the re-use rankings, and only with ``all_labels``. ``benchmark`` is {model: score}, larger being better;
     ``groups`` {image: group} are drawn whole, ``keys`` as in `standings`; ``extra`` are rankings of a person's own
-    (`find_ranking`). Errors: RankingError for slots, shapes or a benchmark that do not fit, or no label at all; OptionError for
+    (`find_ranking`). ``choices`` are what people chose between two models (`choice_shares`): where an image has no label, they say what both sides of
+    its slots are worth; its column is NaN. Errors: RankingError for slots, shapes or a benchmark that do not fit, or no label at all; OptionError for
     options out of range.
 
     >>> cells = [("unet", "fcn", "x"), ("fcn", "unet", "y")]
@@ -116,21 +119,35 @@ def rank_accuracies(
     class_names = list(class_names)
     models, images, accuracy = replicates.checked(models, images, accuracy, resamples, "concordances", keys=keys)
     labelled = np.array(~np.isnan(accuracy).all(0))
-    places = duels(models, rows, images, class_names).among(labelled)
+    places = duels(models, rows, images, class_names, choices).among(labelled)
+    games = choice_games(models, images, choices) if choices else None
     chosen = np.zeros(len(images), bool)
     chosen[places.image[places.image >= 0]] = True
     n_chosen = len({row.image for row in rows})
     if not chosen.any():
         raise RankingError(f"not one of the {n_chosen} chosen images has a label; label them, then rank")
+    by_choice = chosen & ~labelled
 
     options = {"epsilon": epsilon, "resamples": resamples, "seed": seed}
     used = np.flatnonzero(chosen | (all_labels & labelled))
     together = group_numbers(images, groups)
     of = None if together is None else together[used]
     whole = table(
-        models, places.at(used), accuracy[:, used], chosen[used], groups=len(class_names), together=of, extra=extra, **options
+        models,
+        places.at(used),
+        accuracy[:, used],
+        chosen[used],
+        groups=len(class_names),
+        together=of,
+        extra=extra,
+        games=None if games is None else games[used],
+        **options,
     )
-    notes = [f"{int(chosen.sum())} of {n_chosen} chosen images are labelled"]
+    notes = [f"{int((chosen & labelled).sum())} of {n_chosen} chosen images are labelled"] if labelled.any() else []
+    if games is not None:
+        notes.append(
+            _choices_text(int(games[used].sum()), int(by_choice.sum()), n_chosen, labels=bool((chosen & labelled).any()))
+        )
     if besides := len(used) - int(chosen.sum()):
         notes.append(
             f"{counted(besides, 'labelled image outside the selection counts', 'labelled images outside the selection count')} in the re-use rankings"
@@ -143,7 +160,10 @@ def rank_accuracies(
         if len(mine):
             of = None if together is None else together[mine]
             every = np.ones(len(mine), bool)
-            part = table(models, inside.at(mine), accuracy[:, mine], every, groups=len(named), together=of, **options)
+            inside_games = None if games is None else games[mine]
+            part = table(
+                models, inside.at(mine), accuracy[:, mine], every, groups=len(named), together=of, games=inside_games, **options
+            )
             labels = {"used": len(mine), "slots": len(inside.image)}
             by_parent[name] = ParentStandings(labels, part.matrices, part.rankings, part.notes)
         elif len(inside.image):
@@ -158,6 +178,7 @@ def rank_accuracies(
     return Standings(
         models=models,
         labels={"used": len(used), "slots": len(rows), "discarded": discarded, "missing": n_chosen - int(chosen.sum())}
+        | ({"choices": int(games[used].sum()), "by_choice": int(by_choice.sum())} if games is not None else {})
         | ({"of_selection": int(chosen.sum())} if besides else {}),
         matrices=whole.matrices,
         rankings=whole.rankings,
@@ -166,3 +187,13 @@ def rank_accuracies(
         parents=by_parent,
         notes=(*notes, *whole.notes, INVERSE),
     )
+
+
+def _choices_text(answers: int, images: int, chosen: int, *, labels: bool) -> str:
+    """Return what to say of people's choices: how many count, and for which images.
+
+    >>> _choices_text(60, 30, 45, labels=False)
+    '60 choices between two models say what both are worth on 30 of 45 chosen images; intervals redraw images, not people'
+    """
+    which = " that have no label" if labels else ""
+    return f"{counted(answers, 'choice')} between two models say what both are worth on {images} of {chosen} chosen images{which}; intervals redraw images, not people"

@@ -4,8 +4,8 @@ Conventions: J models, I images with labels, S slots, B sets of weights. A cell 
 cell (d, a, y) are S_da^(y). ``performance[b, role, d, a]`` is the mean over the cells of the ordered pair (d, a) of the
 weighted mean concordance with the truth of the defender (role 0) or the attacker (role 1); NaN where nothing is known. A slot
 counts where its image has a label and both models a concordance, so that the two sides of a ratio are always taken over the
-same images. Cells without weight are skipped.
-Source: S0 3.1.3.
+same images; or, without a label, where people chose between the two (``worth``): then each side is worth the share of choices for it. Cells without weight are skipped.
+Source: S0 3.1.3, 4.4.
 """
 
 from __future__ import annotations
@@ -41,13 +41,16 @@ def duel_outcomes(
     weights: np.ndarray | None = None,
     *,
     groups: int | None = None,
+    worth: np.ndarray | None = None,
+    size: np.ndarray | None = None,
 ) -> Outcomes:
     """Return the performance of both sides on the images of every ordered pair, S0 eq. 4.
 
     ``defender``, ``attacker``, ``group``, ``image`` (S,) are places of models, classes and columns of ``accuracy``; image -1
     has no label. ``accuracy`` (J, I) is the concordance of each model with the truth, NaN where unknown; ``weights`` (B, I)
     are nonnegative, ones by default (B = 1). ``groups`` is the number of classes that could fill a cell, the classes seen by
-    default. RankingError for columns of unequal lengths, or places that ``accuracy`` and ``weights`` do not have.
+    default. ``worth`` (2, S) is the share of choices for the defender and the attacker of a slot whose image has no label, NaN where nobody chose; ``size`` (S,) how much the
+    slot weighs in its cell, ones by default. RankingError for columns of unequal lengths, or places that ``accuracy`` and ``weights`` do not have.
 
     >>> found = duel_outcomes([0, 0, 1], [1, 1, 0], [0, 1, 0], [0, 1, -1], [[0.8, 0.6], [0.4, 0.2]])
     >>> found.performance[0, :, 0, 1].round(3)  # defender 0 and attacker 1 on S_01
@@ -77,26 +80,31 @@ def duel_outcomes(
     labelled = image >= 0
     for role, model in ((DEFENDER, defender), (ATTACKER, attacker)):
         values[role, labelled] = accuracy[model[labelled], image[labelled]]
+    if worth is not None:
+        values = np.where(np.isnan(values).any(0), np.where(labelled, worth, np.nan), values)
     known = np.flatnonzero(~np.isnan(values).any(0))
     # sums do not depend on the order in which the slots came
     known = known[np.lexsort((image[known], cell[known]))]
 
     filled = len(np.unique(cell))
     cells, place = np.unique(cell[known], return_inverse=True)
-    performance = _means(cells // max(n_groups, 1), place, image[known], values[:, known], weights, j)
+    size = np.ones(len(cell)) if size is None else np.asarray(size, dtype=float)
+    performance = _means(cells // max(n_groups, 1), place, image[known], values[:, known], size[known], weights, j)
     total = j * (j - 1) * n_groups
     return Outcomes(performance, total, total - filled, filled - len(cells), len(cell) - len(known))
 
 
-def _means(pair: np.ndarray, place: np.ndarray, image: np.ndarray, values: np.ndarray, weights: np.ndarray, j: int) -> np.ndarray:
-    """Return (B, 2, J, J) from cells sorted by ordered pair: ``pair`` (cells,), and per slot its cell, image and two values."""
+def _means(
+    pair: np.ndarray, place: np.ndarray, image: np.ndarray, values: np.ndarray, size: np.ndarray, weights: np.ndarray, j: int
+) -> np.ndarray:
+    """Return (B, 2, J, J) from cells sorted by ordered pair: ``pair`` (cells,), and per slot its cell, image, two values and how much it weighs."""
     b, i = weights.shape
     out = np.full((b, 2, j * j), np.nan)
     if not len(pair):
         return out.reshape(b, 2, j, j)
     shape = (len(pair), i)
-    count = csr_array((np.ones(len(place)), (place, image)), shape=shape)
-    worth = [csr_array((row, (place, image)), shape=shape) for row in values]
+    count = csr_array((size, (place, image)), shape=shape)
+    worth = [csr_array((row * size, (place, image)), shape=shape) for row in values]
     pairs, start = np.unique(pair, return_index=True)
     step = max(1, _CHUNK // len(pair))
     for low in range(0, b, step):

@@ -15,10 +15,10 @@ import numpy as np
 
 from faultscape.nouns import Slot
 from faultscape.ranking.catalogue import entry
+from faultscape.ranking.choice_shares import Shares
 from faultscape.ranking.classifiers import PairSlot, pair_places
 from faultscape.ranking.matrices import aggressiveness
 from faultscape.ranking.methods.thurstone import thurstone
-from faultscape.ranking.outcomes import duel_outcomes
 from faultscape.ranking.pair_cases import pair_counts
 from faultscape.ranking.stability import Score, against_places, connectivity, leave_one_out, places_shown
 from faultscape.ranking.tables import duels
@@ -47,15 +47,15 @@ def of_pairs(
 
 
 def of_duels(
-    models: Sequence[str], rows: Sequence[Slot], accuracy: np.ndarray, images: Sequence[str], class_names: Sequence[str], *, epsilon: float = 0.01
+    models: Sequence[str], rows: Sequence[Slot], accuracy: np.ndarray, images: Sequence[str], class_names: Sequence[str], *, epsilon: float = 0.01,
+    choices: Shares | None = None,
 ) -> Stability:  # fmt: skip
-    """Return what becomes of the ranking by aggressiveness, from (J, I) concordances with the truth."""
-    found = duels(tuple(models), rows, list(images), list(class_names))
+    """Return what becomes of the ranking by aggressiveness, from (J, I) concordances with the truth and people's ``choices``."""
+    found = duels(tuple(models), rows, list(images), list(class_names), choices)
     accuracy = np.asarray(accuracy, dtype=float)
 
     def performance(keep: np.ndarray) -> np.ndarray:
-        columns = (found.defender[keep], found.attacker[keep], found.group[keep], found.image[keep])
-        return duel_outcomes(*columns, accuracy, groups=len(class_names)).performance[0]
+        return found.only(keep).outcomes(accuracy, groups=len(class_names)).performance[0]
 
     def score(keep: np.ndarray) -> np.ndarray:
         ratios = aggressiveness(performance(keep), epsilon)

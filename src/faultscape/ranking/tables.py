@@ -10,7 +10,7 @@ Source: S0 3.1.3; the re-use of labels is ours.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,8 +18,10 @@ from faultscape.errors import RankingError, closest, counted
 from faultscape.nouns import Slot
 from faultscape.ranking import replicates
 from faultscape.ranking.catalogue import Ranking, taking
+from faultscape.ranking.choice_shares import Shares, slot_shares
 from faultscape.ranking.matrices import aggressiveness
-from faultscape.ranking.methods.likelihood import connected
+from faultscape.ranking.methods.bradley_terry import smoothed
+from faultscape.ranking.methods.likelihood import PSEUDO_COUNT, connected
 from faultscape.ranking.outcomes import Outcomes, duel_outcomes
 from faultscape.ranking.replicates import Table, draws_of, image_weights
 from faultscape.ties import DECIMALS
@@ -27,37 +29,49 @@ from faultscape.ties import DECIMALS
 
 @dataclass(frozen=True, eq=False)
 class Duels:
-    """Slots as places of models, classes and images, (S,) each; image -1 has no label."""
+    """Slots as places of models, classes and images, (S,) each; image -1 has no label.
+
+    ``worth`` (2, S) are the shares of choices for the defender and the attacker, NaN where nobody chose between them there, and ``size`` (S,) how much a slot weighs in its cell: its number of choices, in units of their mean.
+    """
 
     defender: np.ndarray
     attacker: np.ndarray
     group: np.ndarray
     image: np.ndarray
+    worth: np.ndarray
+    size: np.ndarray
 
     def among(self, labelled: np.ndarray) -> Duels:
-        """Take the image from slots whose image is not ``labelled`` (I,)."""
+        """Take the image from slots whose image is not ``labelled`` (I,) and was not chosen on."""
         known = self.image >= 0
         known[known] = labelled[self.image[known]]
-        return Duels(self.defender, self.attacker, self.group, np.where(known, self.image, -1))
+        return replace(self, image=np.where(known | ~np.isnan(self.worth[0]), self.image, -1))
 
     def at(self, columns: np.ndarray) -> Duels:
         """Number the images by their place in ``columns`` (sorted), which hold every image that a slot has."""
-        return Duels(self.defender, self.attacker, self.group, np.where(self.image < 0, -1, np.searchsorted(columns, self.image)))
+        return replace(self, image=np.where(self.image < 0, -1, np.searchsorted(columns, self.image)))
+
+    def only(self, keep: np.ndarray) -> Duels:
+        """Keep some of the slots."""
+        columns = (self.defender, self.attacker, self.group, self.image)
+        return Duels(*(column[keep] for column in columns), worth=self.worth[:, keep], size=self.size[keep])
 
     def of(self, groups: list[int]) -> Duels:
         """Keep the slots of some classes, numbered by their place in ``groups``."""
         new = {group: place for place, group in enumerate(groups)}
-        keep = np.isin(self.group, groups)
-        return Duels(
-            self.defender[keep],
-            self.attacker[keep],
-            np.array([new[g] for g in self.group[keep]], dtype=np.intp),
-            self.image[keep],
-        )
+        kept = self.only(np.isin(self.group, groups))
+        return replace(kept, group=np.array([new[g] for g in kept.group], dtype=np.intp))
+
+    def outcomes(self, accuracy: np.ndarray, weights: np.ndarray | None = None, *, groups: int) -> Outcomes:
+        """Return what both sides are worth by (J, I) concordances with the truth and by choices: see `outcomes.duel_outcomes`."""
+        places = (self.defender, self.attacker, self.group, self.image)
+        return duel_outcomes(*places, accuracy, weights, groups=groups, worth=self.worth, size=self.size)
 
 
-def duels(models: tuple[str, ...], rows: Sequence[Slot], images: list[str], class_names: list[str]) -> Duels:
-    """Return the slots as places; RankingError for a model or class that is not known."""
+def duels(
+    models: tuple[str, ...], rows: Sequence[Slot], images: list[str], class_names: list[str], choices: Shares | None = None
+) -> Duels:
+    """Return the slots as places, with the ``choices`` that people made between their models; RankingError for a model or class that is not known."""
     model, image, group = ({name: place for place, name in enumerate(names)} for names in (models, images, class_names))
     for row in rows:
         for name in (row.defender, row.attacker):
@@ -68,7 +82,10 @@ def duels(models: tuple[str, ...], rows: Sequence[Slot], images: list[str], clas
                 f"a slot is of class {row.class_!r}; the classes are {', '.join(class_names)}.{closest(row.class_, class_names)}"
             )
     columns = [(model[r.defender], model[r.attacker], group[r.class_], image.get(r.image, -1)) for r in rows]
-    return Duels(*np.array(columns, dtype=np.intp).reshape(-1, 4).T)
+    share, number = slot_shares(rows, choices or {})
+    chosen = number > 0
+    size = np.where(chosen, number / number[chosen].mean(), 1.0) if chosen.any() else np.ones(len(rows))
+    return Duels(*np.array(columns, dtype=np.intp).reshape(-1, 4).T, worth=np.stack([share, 1 - share]), size=size)
 
 
 def table(
@@ -83,10 +100,14 @@ def table(
     seed: int,
     together: np.ndarray | None = None,
     extra: Sequence[Ranking] = (),
+    games: np.ndarray | None = None,
 ) -> Table:
-    """Return the four rankings, and those of a person's own (``extra``), from (J, I) concordances with the truth; ``chosen`` (I,) are the images that a slot has, ``together`` (I,) the group of each that is drawn whole."""
+    """Return the four rankings, and those of a person's own (``extra``), from (J, I) concordances with the truth; ``chosen`` (I,) are the images that a slot has, ``together`` (I,) the group of each that is drawn whole.
+
+    Where people chose between models, ``games`` (I, J, J) are the choices for the row model against the column model: then a ranking of these is there, and the two of labels only where there are labels.
+    """
     weights = image_weights(chosen, resamples, seed, together)
-    found = duel_outcomes(duels.defender, duels.attacker, duels.group, duels.image, accuracy, weights, groups=groups)
+    found = duels.outcomes(accuracy, weights, groups=groups)
     notes = _skipped(found)
     scores, matrices, fits = {}, {}, {}
     for faithful in taking("ratios", extra):
@@ -100,11 +121,17 @@ def table(
         if name == "aggressiveness" and (lone := int((~np.isnan(ratios[0]) & ~both_ways[0]).sum())):
             notes.append(f"pairs of models compared in one direction only, which the rankings of eq. 6 leave out: {lone}")
 
+    drawn = dict.fromkeys(scores, draws_of(chosen, together))
+    if games is not None:
+        for by_choice in taking("choices"):
+            joined = connected(smoothed(games.sum(0), PSEUDO_COUNT))
+            strengths = by_choice.compute(games, weights)
+            scores[by_choice.name], fits[by_choice.name] = replicates.one_footing(models, joined, strengths)
+            drawn[by_choice.name] = draws_of(games.any((1, 2)), together)
     shared, whole, said = _shared(models, accuracy)
-    again, errors, others = replicates.reuse(models, shared, weights[:, whole], extra)
-    drawn = dict.fromkeys(scores, draws_of(chosen, together)) | dict.fromkeys(
-        again, draws_of(np.ones(len(chosen), bool), together)
-    )
+    labelled = np.array(~np.isnan(accuracy).all(0))
+    again, errors, others = replicates.reuse(models, shared, weights[:, whole], extra) if labelled.any() else ({}, {}, {})
+    drawn |= dict.fromkeys(again, draws_of(labelled, together))
     together = None if together is None else together[whole]
     return replicates.table(
         models, matrices, scores | again, errors, fits | others, drawn, notes + said, ~np.isnan(shared), together, extra=extra
@@ -114,13 +141,15 @@ def table(
 def _shared(models: tuple[str, ...], accuracy: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Return the concordances on the images that every ranked model has, rounded, which images those are, and what to say."""
     known = ~np.isnan(accuracy)
-    ranked = np.array(known.any(1))
-    whole = np.array(known[ranked].all(0))
+    labelled, ranked = np.array(known.any(0)), np.array(known.any(1))
+    whole = np.array(known[ranked].all(0)) & labelled
     notes = []
-    if not whole.all():
-        lacking = ", ".join(m for m, row in zip(models, known, strict=True) if row.any() and not row.all())
+    if not labelled.any():
+        return accuracy[:, whole], whole, []
+    if not whole[labelled].all():
+        lacking = ", ".join(m for m, row in zip(models, known[:, labelled], strict=True) if row.any() and not row.all())
         notes.append(
-            f"re-use: {counted(int((~whole).sum()), 'labelled image is', 'labelled images are')} left out, on which {lacking} cannot be scored"
+            f"re-use: {counted(int((labelled & ~whole).sum()), 'labelled image is', 'labelled images are')} left out, on which {lacking} cannot be scored"
         )
     if not ranked.all():
         lacking = ", ".join(m for m, yes in zip(models, ranked, strict=True) if not yes)

@@ -21,6 +21,7 @@ from faultscape.selection.definitions import draws_evenly
 from faultscape.selection.spares import effective
 from faultscape.stages.classifier_answers import read_label_sets, read_predictions
 from faultscape.stages.pairs import read_block, read_manifests
+from faultscape.study.answers.choices import Choices
 from faultscape.study.answers.labels import Answers
 from faultscape.study.parts import key_of, read_manifest
 from faultscape.study.settings import read_settings
@@ -32,8 +33,8 @@ LABELS = "labels"  # the truth that labels are kept under where nobody names ano
 
 
 def truths(root: Path) -> list[str]:
-    """Return the names under which labels are kept, sorted; answers to questions count as labels."""
-    answered = Answers(root).truths() if read_settings(root).classifies else []
+    """Return the names under which labels are kept, sorted; answers to questions count as labels, and so do choices between two models."""
+    answered = Answers(root).truths() if read_settings(root).classifies else Choices(root).truths()
     return sorted({*label_maps.truths(root), *answered})
 
 
@@ -120,7 +121,21 @@ def truth_key(root: Path, truth: str) -> str:
     removed = {image.id for image in read_removed(root)}
     answers = [(image, first.get(class_, class_), *more) for image, class_, *more in answers if image not in removed]
     gone = sorted(labels_gone(root, truth).items()) if removed else []
-    return key_of(labels, *([answers] if answers or gone else []), *([gone] if gone else []))
+    chosen = [] if settings.classifies else sorted(_choice_rows(root, truth, removed))
+    return key_of(
+        labels, *([answers] if answers or gone else []), *([gone] if gone else []), *([["choices", *chosen]] if chosen else [])
+    )
+
+
+def _choice_rows(root: Path, truth: str, removed: Collection[str]) -> list[tuple[str, ...]]:
+    """Return the choices of a truth that count, each as what follows from it: whoever is said first."""
+    rows = []
+    for one in Choices(root).choices(truth):
+        choice = one if one.first <= one.second else one.turned
+        if choice.image not in removed and not choice.repeat:
+            named = (choice.image, choice.first, choice.second, choice.chosen, choice.annotator)
+            rows.append((*named, choice.first_shown, choice.second_shown))
+    return rows
 
 
 def labels_gone(root: Path, truth: str) -> dict[int, list[str]]:

@@ -13,6 +13,7 @@ from faultscape.errors import FaultscapeError, counted
 from faultscape.labelling.answers import majority
 from faultscape.nouns import PairSlot, Slots
 from faultscape.stages import evidence
+from faultscape.stages.choice_evidence import answered, counting
 from faultscape.stages.classifier_answers import read_label_sets, read_predictions
 from faultscape.study.answers.labels import Answers
 from faultscape.study.parts import read_manifest
@@ -45,15 +46,28 @@ def questions(root: Path, settings: Settings, slots: Slots, truth: str) -> dict[
     return {question: sets[question[0]] is not None for question in wanted}
 
 
+def _chosen_on(root: Path, settings: Settings, slots: Slots, truth: str) -> tuple[set[str], set[str]]:
+    """Return the images on which people chose between the two models of every duel, and those on which they did of some."""
+    if not (said := answered(counting(root, truth, settings.models)[0])):
+        return set(), set()
+    asked: dict[str, set[frozenset[str]]] = {}
+    for row in slots.duels:
+        asked.setdefault(row.image, set()).add(frozenset((row.defender, row.attacker)))
+    have = {image: sum((image, pair) in said for pair in pairs) for image, pairs in asked.items()}
+    return {i for i, pairs in asked.items() if have[i] == len(pairs)}, {
+        i for i, pairs in asked.items() if 0 < have[i] < len(pairs)
+    }
+
+
 def count_labels(root: Path, settings: Settings, slots: Slots, truth: str) -> LabelCount:
     """Count the images of a selection, as it counts now, that have labels of a truth."""
     if not settings.classifies:
         folder, shard_of = label_maps.truth(root, truth), shards_of(root, slots.images)
         parts, wanted = read_manifest(folder), set(shard_of)
         numbers = {s for s in shard_of.values() if part_name(s) in parts}
-        return LabelCount(
-            sum(len(wanted & set(label_maps.read_ids(folder, s, parts[part_name(s)]))) for s in sorted(numbers)), 0, False
-        )
+        labelled = {id_ for s in sorted(numbers) for id_ in label_maps.read_ids(folder, s, parts[part_name(s)])} & wanted
+        whole, partly = _chosen_on(root, settings, slots, truth)
+        return LabelCount(len(labelled | whole), len(partly - labelled), False)
     try:
         asked = questions(root, settings, slots, truth)
     except FaultscapeError:  # predictions that must be made anew first, which the line of predict says

@@ -23,6 +23,7 @@ from faultscape.study.lock import CHANGE, Asked, ChangeNote, Right, noted, unfin
 from faultscape.study.part_folders import made, move, remove
 from faultscape.study.parts import Part, read_manifest, there, write_manifest
 from faultscape.study.settings import Settings, change_models, read_settings
+from faultscape.study.answers.choices import Choices
 from faultscape.study.tables import logs, selections
 from faultscape.study.tables import pairs as pair_table
 from faultscape.study.tables.corpus import shard_sizes
@@ -158,6 +159,7 @@ def _apply(root: Path, renamed: Mapping[str, str], removed: Collection[str], not
     _pairs(root, settings, note["right"]["pairs"], renamed, removed)
     for name in selections.names(root):
         _selection(root, settings, name, renamed, right=name in note["right"]["selections"])
+    Choices(root).rename(renamed)
     logs.rename_rows(root, {**renamed, **dict.fromkeys(removed)})
     logs.log(root, "predict", **{key: said for key, said in note["asked"].items() if said and key != "models"})
 

@@ -16,6 +16,7 @@ from faultscape.metrics.intervals.neighbours import alike, too_narrow
 from faultscape.nouns import JsonObject, Slots
 from faultscape.ranking import catalogue, standing_stability
 from faultscape.ranking.catalogue import Ranking
+from faultscape.ranking.choice_shares import Shares
 from faultscape.ranking.classifiers import classifier_rankings
 from faultscape.ranking.drawn import estimates
 from faultscape.ranking.drawn.populations import group_numbers
@@ -24,7 +25,7 @@ from faultscape.ranking.drawn.steps import steps
 from faultscape.ranking.duel_standings import rank_accuracies
 from faultscape.selection.catalogue import find_selector
 from faultscape.selection.definitions import draws_evenly, learns
-from faultscape.stages import drawing_pool, evidence
+from faultscape.stages import choice_evidence, drawing_pool, evidence
 from faultscape.stages.artefacts import standings as artefact
 from faultscape.stages.artefacts.selection import is_replaced, line_again
 from faultscape.stages.given_options import given_options
@@ -55,7 +56,10 @@ class Common(TypedDict):
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """A selection and what its labels say: its ``slots`` as they were made and as they count ``now``, and the ``accuracy`` (J, I) of its models on all labelled ``images``, in an order that names do not decide, each with its key."""
+    """A selection and what its labels say: its ``slots`` as they were made and as they count ``now``, and the ``accuracy`` (J, I) of its models on all labelled ``images``, in an order that names do not decide, each with its key.
+
+    Of images without a label on which people chose between two models the column is NaN, and ``choices`` say what they chose.
+    """
 
     root: Path
     settings: Settings
@@ -68,6 +72,7 @@ class Labelled:
     keys: list[str]
     accuracy: np.ndarray
     notes: list[str]
+    choices: Shares
 
     def inside(self, all_labels: bool) -> list[int]:
         """Return the places of the images that count: those of the selection, or all."""
@@ -87,7 +92,11 @@ def standings_of(
         if not mine:
             raise RankingError(f"every image of selection {asked.selection!r} is discarded, and no spare is left")
         raise RankingError(f"not one of the {len(mine)} images of selection {asked.selection!r} has a label in truth {truth!r}")
-    if not known.settings.classifies and np.isnan(known.accuracy[:, [k for k in inside if known.images[k] in mine]]).all():
+    if (
+        not known.settings.classifies
+        and not known.choices
+        and np.isnan(known.accuracy[:, [k for k in inside if known.images[k] in mine]]).all()
+    ):
         raise RankingError(
             f"the labels of the {counted(len(mine), 'image')} of selection {asked.selection!r} in truth {truth!r} say nothing of any model: they are void everywhere; label other images, or discard these"
         )
@@ -138,14 +147,23 @@ def _labelled(root: Path, selection: str, truth: str) -> Labelled:
             f"selection {selection!r} was drawn with {measure}, which is another file now; put it back, or draw a new selection with --as NAME"
         )
     notes: list[str] = []
+    choices: Shares = {}
     if settings.classifies:
         images, accuracy, notes = evidence.correctness(root, now.models, truth, discarded)
     else:
         images, accuracy = evidence.accuracies(root, now.models, truth, now.definition, discarded)
+        said, outdated = choice_evidence.counting(root, truth, now.models, discarded)
+        choices = choice_evidence.shares(said) if not now.draws else {}
+        more = sorted({image for image, _, _ in choices} - set(images))
+        images, accuracy = [*images, *more], np.hstack([accuracy, np.full((len(now.models), len(more)), np.nan)])
+        if outdated:
+            notes.append(
+                f"{counted(outdated, 'choice')} between two models {'does' if outdated == 1 else 'do'} not count: a map that was shown was made anew since; ask again"
+            )
     keys = tie_keys(root, images)
     order = tie_order(keys, ids=images).tolist()  # sums and the bootstrap follow it, whatever images are called
     images, keys, accuracy = [images[k] for k in order], [keys[k] for k in order], accuracy[:, order]
-    return Labelled(root, settings, truth, slots, now, drawn_from, discarded, images, keys, accuracy, notes)
+    return Labelled(root, settings, truth, slots, now, drawn_from, discarded, images, keys, accuracy, notes, choices)
 
 
 def _made_anew(root: Path, selection: str) -> str:
@@ -161,8 +179,8 @@ def _of_duels(known: Labelled, asked: RankOptions, common: Common) -> Standings:
     names = [""] if whole else [classes.names[g] for g in classes.groups]
     parents, epsilon, inside = {} if whole else classes.parents, asked.added_epsilon, known.inside(asked.all_labels)
     table = (known.now.models, known.now.duels, known.accuracy[:, inside], [known.images[k] for k in inside])
-    standings = rank_accuracies(*table, class_names=names, parents=parents, epsilon=epsilon, **common)
-    return replace(standings, stability=standing_stability.of_duels(*table, names, epsilon=epsilon))
+    standings = rank_accuracies(*table, class_names=names, parents=parents, epsilon=epsilon, choices=known.choices, **common)
+    return replace(standings, stability=standing_stability.of_duels(*table, names, epsilon=epsilon, choices=known.choices))
 
 
 def _of_pairs(known: Labelled, asked: RankOptions, common: Common) -> Standings:
@@ -213,6 +231,7 @@ def _groups_counted(known: Labelled, inside: Sequence[int], together: Mapping[st
     by_chance = catalogue.chosen_by(known.now.chosen) == catalogue.CHANCE  # then an image counts where every model is decided
     lacks, mine = np.isnan(known.accuracy), set(known.now.images) if by_chance else set(known.images)
     decided = np.asarray(~(lacks.any(0) if by_chance else lacks.all(0)))
+    decided |= np.isin(known.images, [image for image, _, _ in known.choices])
     numbers = group_numbers([known.images[k] for k in inside if known.images[k] in mine and decided[k]], together)
     return None if numbers is None else len(set(numbers.tolist()))
 

@@ -1,0 +1,89 @@
+"""What people's choices between two models say: those that count, and what each model is worth by them on each image.
+
+Conventions: a choice counts while both models' maps of the image are those that were shown, by their digests, and its image is not discarded. A person's second answer to a question, asked in the other order, measures how consistent people are, and
+counts nowhere else. Source: S0 4.4.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+from faultscape.ranking.choice_shares import Shares
+from faultscape.study.answers.choices import Choice, Choices
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import shards_of
+
+WORTH = {
+    "first": 1.0,
+    "second": 0.0,
+    "both good": 0.5,
+    "both bad": 0.5,
+    "not sure": 0.5,
+}  # for the first model; a skip says nothing
+
+
+def map_digest(code: bytes) -> str:
+    """Return what a choice keeps of a map that was shown.
+
+    >>> map_digest(b"runs")
+    '021b73f5b3ff04f6'
+    """
+    return hashlib.blake2b(code, digest_size=8).hexdigest()
+
+
+def digests(root: Path, models: Iterable[str], images: Iterable[str]) -> dict[tuple[str, str], str]:
+    """Return {(model, image): the digest of its map} of the maps that are there."""
+    by_shard: dict[int, set[str]] = {}
+    for image, shard in shards_of(root, list(dict.fromkeys(images))).items():
+        by_shard.setdefault(shard, set()).add(image)
+    return {
+        (model, image): map_digest(code)
+        for model in models
+        for shard, mine in sorted(by_shard.items())
+        for image, code in label_maps.read_maps(label_maps.predictions(root, model), shard).items()
+        if image in mine
+    }
+
+
+def counting(root: Path, truth: str, models: Collection[str], discarded: Collection[str] = ()) -> tuple[list[Choice], int]:
+    """Return the choices of a truth between these models that count, and how many do not because a map was made anew since."""
+    said = [
+        one
+        for one in Choices(root).choices(truth)
+        if {one.first, one.second} <= set(models) and one.image not in discarded and not one.repeat
+    ]
+    now = digests(root, dict.fromkeys(m for one in said for m in (one.first, one.second)), [one.image for one in said])
+    kept = [
+        one
+        for one in said
+        if _same(one.first_shown, now.get((one.first, one.image))) and _same(one.second_shown, now.get((one.second, one.image)))
+    ]
+    return kept, len(said) - len(kept)
+
+
+def shares(choices: Iterable[Choice]) -> Shares:
+    """Return {(image, model, other): (share of the choices for the model, number of choices)}: ties and "not sure" are half, skips are left out (S0 4.4).
+
+    >>> said = [Choice("x", "a", "b", "first", "ann"), Choice("x", "b", "a", "not sure", "ben"), Choice("x", "a", "b", "skip", "eve")]
+    >>> shares(said)
+    {('x', 'a', 'b'): (0.75, 2)}
+    """
+    sums: dict[tuple[str, str, str], tuple[float, int]] = {}
+    for one in choices:
+        choice = one if one.first <= one.second else one.turned
+        if choice.chosen in WORTH:
+            key = (choice.image, choice.first, choice.second)
+            total, number = sums.get(key, (0.0, 0))
+            sums[key] = total + WORTH[choice.chosen], number + 1
+    return {key: (total / number, number) for key, (total, number) in sorted(sums.items())}
+
+
+def answered(choices: Iterable[Choice]) -> Mapping[tuple[str, frozenset[str]], int]:
+    """Return {(image, two models): how many people said which is better, or that neither is}."""
+    return {(image, frozenset((a, b))): number for (image, a, b), (_, number) in shares(choices).items()}
+
+
+def _same(shown: str, now: str | None) -> bool:
+    return not shown or shown == now
