@@ -176,7 +176,7 @@ def test_what_is_no_format_is_refused_in_one_line(study: str, tmp_path: Path) ->
     (tmp_path / "mine.py").write_text(f"{LINES}\nTEXT = 'x'\n")
     file = tmp_path / "mine.py"
     wanted = {
-        f"{file}:TEXT": "is neither a MaskFormat nor a QuestionFormat",
+        f"{file}:TEXT": "is no MaskFormat, BundleFormat or QuestionFormat",
         f"{file}:NONE": "holds no 'NONE'",
         f"{file}:ASKED": "does not fit a study of label maps; use png or labelme: people draw masks",
         "csv": "does not fit a study of label maps; use png or labelme: people draw masks",

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import faultscape as fs
 from faultscape.errors import LabellingError, LabelMapError
 from faultscape.formats import labelme, png
-from faultscape.labelling import catalogue, discards
+from faultscape.labelling import catalogue, discards, format_calls
 from refusals import refused
 
 SAME_FOLDER = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -150,9 +150,9 @@ def test_ids_of_a_format_of_ones_own_fit_a_map(tmp_path: Path) -> None:
     for value, fits in ((0, True), (65535, True), (-1, False), (65536, False)):
         (tmp_path / "a.txt").write_text(str(value))
         if fits:
-            assert catalogue.read_label(form, str(tmp_path / "a.txt"), fs.classes.resolve("voc"), (3, 1)).tolist() == [
+            assert format_calls.read_label(form, str(tmp_path / "a.txt"), fs.classes.resolve("voc"), (3, 1)).tolist() == [
                 [value] * 3
             ]
         else:
             with refused(LabellingError, f"format grid: ids are 0-65535; got {value} to {value}"):
-                catalogue.read_label(form, str(tmp_path / "a.txt"), fs.classes.resolve("voc"), (3, 1))
+                format_calls.read_label(form, str(tmp_path / "a.txt"), fs.classes.resolve("voc"), (3, 1))

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import faultscape as fs
 from faultscape.errors import LabellingError, LabelMapError
 from faultscape.labelling import FORMATS, Lines, MaskFormat, QuestionFormat
-from faultscape.labelling.catalogue import plain_errors, read_label, write_label
+from faultscape.labelling.format_calls import plain_errors, read_label, write_label
 from refusals import refused
 
 GRID = MaskFormat(

@@ -82,7 +82,26 @@ def of_draws(order: list[int], accuracy: np.ndarray = DRAWN) -> Standings:
     )
 
 
-WORLDS: dict[str, Callable[..., Standings]] = {"ratios": of_duels, "counts": of_pairs, "draws": of_draws, "scores": of_duels}
+def of_choices(order: list[int], accuracy: np.ndarray = GRADED) -> Standings:
+    """People choose the better of every two models on every image, each for itself; a tie is half, and a model that nothing is known of is never shown."""
+    pairs = [(d, a) for d in range(4) for a in range(d) if not np.isnan(accuracy[[d, a]]).all(1).any()]
+    said = {}
+    for a, b in pairs:
+        for k, image in enumerate(IMAGES):
+            said[image, MODELS[a], MODELS[b]] = (float(np.sign(accuracy[a, k] - accuracy[b, k]) + 1) / 2, 2)
+    rows = [Slot("mad", 1, 1, MODELS[a], MODELS[b], "car", 1, image, 0.1, 1.0, 9) for a, b in pairs for image in IMAGES]
+    names = [MODELS[k] for k in order]
+    none = np.full((4, len(IMAGES)), np.nan)
+    return fs.ranking.rank_accuracies(names, rows, none, IMAGES, class_names=["car"], resamples=0, choices=said)
+
+
+WORLDS: dict[str, Callable[..., Standings]] = {
+    "ratios": of_duels,
+    "counts": of_pairs,
+    "draws": of_draws,
+    "scores": of_duels,
+    "choices": of_choices,
+}
 ALL = pytest.mark.parametrize("ranking", [*RANKINGS, OWN], ids=lambda ranking: ranking.name)
 
 

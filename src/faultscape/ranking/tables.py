@@ -127,7 +127,7 @@ def table(
             joined = connected(smoothed(games.sum(0), PSEUDO_COUNT))
             strengths = by_choice.compute(games, weights)
             scores[by_choice.name], fits[by_choice.name] = replicates.one_footing(models, joined, strengths)
-            drawn[by_choice.name] = draws_of(games.any((1, 2)), together)
+            drawn[by_choice.name] = draws_of(np.asarray(games.any((1, 2))), together)
     shared, whole, said = _shared(models, accuracy)
     labelled = np.array(~np.isnan(accuracy).all(0))
     again, errors, others = replicates.reuse(models, shared, weights[:, whole], extra) if labelled.any() else ({}, {}, {})

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from faultscape.corpus.id_lists import is_id_list
 from faultscape.errors import LabellingError, OptionError, closest
-from faultscape.labelling.catalogue import MaskFormat, QuestionFormat, find_format
+from faultscape.labelling.catalogue import BundleFormat, MaskFormat, QuestionFormat, find_format
 from faultscape.stages import evidence, graph
 from faultscape.stages.artefacts.selection import SELECTION, successor
-from faultscape.stages.label import masks, questions
+from faultscape.stages.label import mask_export, masks, questions
 from faultscape.stages.label.options import ExportOptions, ImportOptions
 from faultscape.stages.label.result import Answered, Asked, Exported, Imported
 from faultscape.stages.snapshot import Snapshot
@@ -50,7 +50,7 @@ def export_labels(study: str, options: ExportOptions) -> Exported | Asked:
         raise OptionError(
             f"{options.out}: photos and masks (--format png or labelme) go to a folder, for example {out.with_suffix('')}; a table of questions is for classifiers"
         )
-    return masks.export(root, study, options, form)
+    return mask_export.export(root, study, options, form)
 
 
 def _check_fresh(root: Path, study: str, options: ExportOptions) -> None:
@@ -79,7 +79,7 @@ def import_labels(study: str, options: ImportOptions) -> Imported | Answered:
         raise LabellingError(f"{source}: is a study, and no labels; name {_EXPECTED[classifies]}")
     if not classifies and Path(source).is_file() and is_id_list(source):
         raise LabellingError(f"{source}: is a table, and the labels of this study are label maps; name {_EXPECTED[False]}")
-    if isinstance(form, MaskFormat):
+    if isinstance(form, MaskFormat | BundleFormat):
         return masks.import_(root, options, form if options.format else None)
     if options.pattern is not None:
         raise OptionError("--pattern is for files of masks; a CSV file says itself which image a line is of")

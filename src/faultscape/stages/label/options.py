@@ -18,6 +18,7 @@ class ExportOptions:
     prefill: str | None = None
     again: bool = False
     anyway: bool = False
+    outlines: bool = False
 
     def __post_init__(self) -> None:
         refuse_empty(self)

@@ -19,7 +19,8 @@ from faultscape.classes.names import class_place
 from faultscape.corpus.image_names import ids_meant
 from faultscape.errors import FaultscapeError, LabellingError, OptionError, counted
 from faultscape.labelling import answers as said
-from faultscape.labelling.catalogue import QuestionFormat, count_filled, read_questions, write_questions
+from faultscape.labelling.catalogue import QuestionFormat
+from faultscape.labelling.format_calls import count_filled, read_questions, write_questions
 from faultscape.maps import class_answers
 from faultscape.stages import evidence
 from faultscape.stages.evidence import current, tell_discards

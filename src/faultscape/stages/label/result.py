@@ -34,6 +34,7 @@ class Exported:
     labelled: int
     then: str = ""
     says: str = "put each mask into {folder}, named as its image"
+    differing: tuple[int, int] | None = None  # pixels of outlines that differ from the maps, and of how many
 
     def __repr__(self) -> str:
         if not self.images:
@@ -46,7 +47,13 @@ class Exported:
         )
         already = f"; {counted(self.labelled, 'has', 'have')} a label already" if self.labelled else ""
         draw = self.says.replace("{folder}", str(Path(self.folder) / "labels"))
-        return f"{counted(self.images, 'image')} to label in {self.folder} ({self.format}{filled}){already}\n{draw}, then `{self.then}`"
+        off = self.differing
+        lines = (
+            ""
+            if off is None
+            else f"\noutlines differ from the maps on {off[0]:,} of {off[1]:,} pixels ({100 * off[0] / max(off[1], 1):.2f} %)"
+        )
+        return f"{counted(self.images, 'image')} to label in {self.folder} ({self.format}{filled}){already}{lines}\n{draw}, then `{self.then}`"
 
 
 @dataclass(frozen=True)
@@ -58,15 +65,18 @@ class Imported:
     replaced: int
     discarded: int
     failures: int
+    several: tuple[tuple[str, int], ...] = ()  # (truth, labels) of each annotator, where a tool names some
 
     def __repr__(self) -> str:
+        each = f"\n{', '.join(f'{truth}: {number}' for truth, number in self.several)}" if self.several else ""
         parts = [
             f"{counted(self.new, 'image')} added" if self.new else "",
             f"{self.replaced} replaced" if self.replaced else "",
             f"{self.discarded} newly discarded" if self.discarded else "",
             f"{self.failures} not usable (failures.csv)" if self.failures else "",
         ]
-        return f"truth {self.truth}: {', '.join(filter(None, parts)) or 'nothing new'}"
+        of = f"{len(self.several)} annotators" if self.several else f"truth {self.truth}"
+        return f"{of}: {', '.join(filter(None, parts)) or 'nothing new'}{each}"
 
 
 @dataclass(frozen=True)

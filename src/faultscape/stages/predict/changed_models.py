@@ -18,12 +18,12 @@ from faultscape.errors import ModelError, StudyError, closest
 from faultscape.nouns import Slots
 from faultscape.stages import evidence
 from faultscape.stages.pairs import corpus_key, wanted
+from faultscape.study.answers.choices import Choices
 from faultscape.study.folder import check_name, put, refuse_twin
 from faultscape.study.lock import CHANGE, Asked, ChangeNote, Right, noted, unfinished
 from faultscape.study.part_folders import made, move, remove
 from faultscape.study.parts import Part, read_manifest, there, write_manifest
 from faultscape.study.settings import Settings, change_models, read_settings
-from faultscape.study.answers.choices import Choices
 from faultscape.study.tables import logs, selections
 from faultscape.study.tables import pairs as pair_table
 from faultscape.study.tables.corpus import shard_sizes

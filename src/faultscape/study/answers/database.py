@@ -55,6 +55,7 @@ class Database:
     @cached_property
     def _engine(self) -> sa.Engine:
         import sqlalchemy as sa
+        from sqlalchemy import event
 
         if self._settings.url:
             return _served(self._settings.url)
@@ -63,7 +64,7 @@ class Database:
         address = f"sqlite:///file:{self._path}{more}&uri=true" if more else f"sqlite:///{self._path}"
         engine = sa.create_engine(address, connect_args={"timeout": _BUSY})
         if self._open:
-            sa.event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA journal_mode=WAL").close())
+            event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA journal_mode=WAL").close())
         return engine
 
     @contextmanager

@@ -1,0 +1,148 @@
+"""Photos and masks out for a tool that draws."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.classes.class_lists import table
+from faultscape.corpus.photos import read_photo
+from faultscape.errors import ImageError, LabellingError, OptionError
+from faultscape.formats import png
+from faultscape.formats.label_tools.tool_labels import DrawnImage
+from faultscape.labelling.catalogue import FORMATS, BundleFormat, MaskFormat
+from faultscape.labelling.format_calls import places_of, prepared_files, write_bundle, write_label
+from faultscape.maps import runs
+from faultscape.maps.resize import nearest
+from faultscape.progress import progress
+from faultscape.stages import evidence
+from faultscape.stages.evidence import current
+from faultscape.stages.label.mask_files import readers
+from faultscape.stages.label.options import ExportOptions
+from faultscape.stages.label.result import Exported, import_line
+from faultscape.stages.label.tool_files import bundles, read_bundles
+from faultscape.study.answers.labels import Answers
+from faultscape.study.folder import make_folder, put
+from faultscape.study.settings import Settings, read_settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import Image, read_corpus
+
+
+def export(root: Path, study: str, options: ExportOptions, form: MaskFormat | BundleFormat) -> Exported:
+    """Write the images of a selection that have no label yet, upright and in full size, and what the tool needs to know of the classes."""
+    settings, folder, truth, prefill = read_settings(root), Path(options.out), options.truth or evidence.LABELS, options.prefill
+    if prefill is not None and prefill not in settings.models:
+        raise OptionError(f"--prefill {prefill!r}: there is no such model; there are {', '.join(settings.models)}")
+    if options.outlines and not (form.outlines and prefill):
+        known = ", ".join(entry.name for entry in FORMATS if isinstance(entry, MaskFormat | BundleFormat) and entry.outlines)
+        raise OptionError(f"--outlines writes what --prefill fills in as polygons, in a format that has them ({known})")
+    slots = current(root, options.selection, Answers(root).discarded())
+    by_id = {image.id: image for image in read_corpus(root)}
+    chosen = [by_id[id_] for id_ in slots.images if id_ in by_id]
+    labelled = {n: label_maps.read_maps(label_maps.truth(root, truth), n) for n in {image.shard for image in chosen}}
+    todo = [image for image in chosen if image.id not in labelled[image.shard]]
+    then = import_line(study, options.out, truth, options.format)
+    written = Exported(options.out, len(todo), form.name, prefill or "", len(chosen) - len(todo), then, form.says)
+    if not todo:
+        return written
+    work = _Export(root, study, settings, folder, form, options)
+    with progress("export", len(todo)) as tick:
+        for image in todo:
+            work.photo(image)
+            tick(0 if isinstance(form, BundleFormat) else 1)
+            if isinstance(form, MaskFormat):
+                work.label(image, form)
+        if isinstance(form, BundleFormat):
+            work.bundle(todo, form, tick)
+    if isinstance(form, MaskFormat):
+        if form.listed:
+            make_folder(folder / "labels")
+        for path, data in prepared_files(form, folder, settings.class_list).items():
+            put(path, data)
+    return replace(written, differing=work.differing(todo) if options.outlines else None)
+
+
+@dataclass
+class _Export:
+    """Writes photos, and labels that a model fills in, for one tool."""
+
+    root: Path
+    study: str
+    settings: Settings
+    folder: Path
+    form: MaskFormat | BundleFormat
+    options: ExportOptions
+
+    def photo(self, image: Image) -> None:
+        """Write one photo, unless it is there; ImageError where it cannot be read."""
+        where = places_of(self.form, self.folder, image.id)[0]
+        if where.exists():
+            return
+        try:
+            rgb, _ = read_photo(image)
+        except ImageError as error:
+            if not str(error).endswith(os.strerror(errno.ENOENT)):
+                raise
+            found_again = f"`faultscape collect {shlex.quote(self.study)} NEWFOLDER`"
+            raise ImageError(f"{error}; if images were moved, run {found_again}, then this line again") from None
+        put(where, png.encode_pixels(rgb))
+
+    def label(self, image: Image, form: MaskFormat) -> None:
+        """Write one label, unless it is there."""
+        where, target = places_of(form, self.folder, image.id)
+        if not target.exists():
+            size = (image.width, image.height)
+            data = write_label(
+                form, target, where, size, self.filled(image), self.settings.class_list, outlines=self.options.outlines
+            )
+            if data is not None:
+                put(target, data)
+
+    def bundle(self, images: Sequence[Image], form: BundleFormat, tick: Callable[[int], object]) -> None:
+        """Write the files of all images; LabellingError where one is there that holds something else, which may be somebody's work."""
+
+        def drawn() -> Iterator[DrawnImage]:
+            for image in images:
+                photo = places_of(form, self.folder, image.id)[0].relative_to(self.folder).as_posix()
+                yield DrawnImage(image.id, photo, (image.width, image.height), self.filled(image))
+                tick(1)
+
+        for path, data in write_bundle(form, self.folder, drawn(), self.settings.class_list, outlines=self.options.outlines):
+            if path.exists() and path.read_bytes() != data:
+                raise LabellingError(
+                    f"{path}: is there already and holds something else, which is never written over; name another folder"
+                )
+            put(path, data)
+
+    def filled(self, image: Image) -> np.ndarray | None:
+        """Return a model's map of one image in the study's ids, at the photo's size; None where nothing is to be filled in, or it has none."""
+        model = self.options.prefill
+        if model is None:
+            return None
+        code = label_maps.read_maps(label_maps.predictions(self.root, model), image.shard).get(image.id)
+        if code is None:
+            return None
+        classes = self.settings.class_list
+        ids = np.array([*classes.ids, classes.void[0] if classes.void else 0], np.uint16)
+        return ids[nearest(runs.decode(code, table(classes, self.settings.models[model].labels)), (image.width, image.height))]
+
+    def differing(self, images: Sequence[Image]) -> tuple[int, int]:
+        """Return how many pixels of the outlines that were written differ from the maps that they are of, and of how many."""
+        by_id, classes = {image.id: image for image in images}, self.settings.class_list
+        if isinstance(self.form, BundleFormat):
+            read = read_bundles(bundles(self.folder, [self.form]), by_id, classes).readers.get("", {})
+        else:
+            read = readers(self.folder, by_id, None, [self.form], classes)[0]
+        off = pixels = 0
+        for id_, reader in read.items():
+            filled = self.filled(by_id[id_])
+            if filled is not None:
+                off += int((reader() != filled).sum())
+                pixels += filled.size
+        return off, pixels

@@ -1,0 +1,123 @@
+"""Labels of many images in one file of a labelling tool: which are of which image, and of whom.
+
+Conventions: what a tool says of one image is read when it is wanted; a reader gives (H, W) ids of the study's class list, of the photo's size, and raises LabelMapError or LabellingError. Where a tool knows who drew, each person's labels are
+a truth of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.corpus.id_lists import without_ending
+from faultscape.corpus.matches import fit
+from faultscape.corpus.sources import Found
+from faultscape.errors import CorpusError, LabellingError, LabelMapError, counted
+from faultscape.formats.label_tools.tool_labels import ToolLabel
+from faultscape.formats.labelme import wrong_size
+from faultscape.labelling.catalogue import BundleFormat
+from faultscape.labelling.format_calls import plain_errors
+from faultscape.nouns import Classes
+from faultscape.stages.label.mask_files import Reader
+from faultscape.study.tables.corpus import Image
+
+_MOST_FILES = 1000  # of a folder that are looked into
+
+
+@dataclass
+class ToolFiles:
+    """What files of tools say: {annotator, or '': {image id: how its label is read}}, and how many images nobody drew on yet."""
+
+    readers: dict[str, dict[str, Reader]] = field(default_factory=dict)
+    empty: int = 0
+    formats: list[str] = field(default_factory=list)
+
+
+def bundles(source: Path, formats: Sequence[BundleFormat]) -> list[tuple[Path, BundleFormat]]:
+    """Return the files of tools that a source is, or that lie in its folder, each with its format."""
+    there = [source] if source.is_file() else sorted(p for p in source.iterdir() if p.is_file())[:_MOST_FILES]
+    found = []
+    for path in there:
+        for form in formats:
+            with plain_errors(form, path):
+                if form.recognise(path):
+                    found.append((path, form))
+                    break
+    return found
+
+
+def read_bundles(found: Sequence[tuple[Path, BundleFormat]], images: Mapping[str, Image], classes: Classes) -> ToolFiles:
+    """Return what files of tools say of the study's images; what fits no image is said. LabellingError for a file that cannot be read as a whole, or none of whose images is of the study."""
+    out = ToolFiles()
+    for path, form in found:
+        with plain_errors(form, path):
+            labels = list(form.read(path))
+        out.formats += [form.title] if form.title not in out.formats else []
+        for annotator, mine in _by_annotator(labels).items():
+            try:
+                fitting = _fitting(path, mine, images)
+            except CorpusError as error:
+                raise LabellingError(str(error)) from None
+            readers = out.readers.setdefault(annotator, {})
+            for id_, label in fitting.items():
+                if label.drawn:
+                    readers[id_] = partial(_ids, form, label, images[id_], classes)
+                else:
+                    out.empty += 1
+    return out
+
+
+def truth_of(truth: str, annotator: str) -> str:
+    """Return the name of the truth of one annotator's labels.
+
+    >>> truth_of("labels", ""), truth_of("labels", "ann@example.org")
+    ('labels', 'labels-ann-example.org')
+    """
+    return f"{truth}-{re.sub(r'[^A-Za-z0-9_.-]+', '-', annotator).strip('-.') or 'somebody'}" if annotator else truth
+
+
+def _by_annotator(labels: Iterable[ToolLabel]) -> dict[str, list[ToolLabel]]:
+    found: dict[str, list[ToolLabel]] = {}
+    for label in labels:
+        found.setdefault(label.annotator, []).append(label)
+    return found
+
+
+def _fitting(path: Path, labels: Sequence[ToolLabel], images: Mapping[str, Image]) -> dict[str, ToolLabel]:
+    """Return {image id: label}; of several labels of one image by one person the last counts, which is said."""
+    names = [Found(without_ending(label.image), str(k)) for k, label in enumerate(labels)]
+    exact = {id_: k for k, label in enumerate(labels) for id_ in (label.image, without_ending(label.image)) if id_ in images}
+    if len(set(exact.values())) == len(labels):
+        fitting = exact
+    else:
+        last = {one.id: one for one in names}
+        fitting = {
+            id_: int(k) for id_, k in fit(str(path), list(last.values()), [i.id for i in images.values() if not i.parent]).items()
+        }
+        if twice := len(names) - len(last):
+            print(f"{path}: {counted(twice, 'label is', 'labels are')} of an image that has a later one, which counts")
+        if rest := sorted(last.keys() - {names[k].id for k in fitting.values()}):
+            print(
+                f"{path}: {counted(len(rest), 'image fits', 'images fit')} no image of the study, left out; the first: {rest[0]}"
+            )
+    return {id_: labels[k] for id_, k in fitting.items()}
+
+
+def _ids(form: BundleFormat, label: ToolLabel, image: Image, classes: Classes) -> np.ndarray:
+    """Return the ids of one label, of the photo's size and of the class list; LabelMapError or LabellingError otherwise."""
+    photo = (image.width, image.height)
+    if label.size != photo:
+        raise LabelMapError(f"{label.where}: {wrong_size(label.size, photo)}")
+    with plain_errors(form, label.where):
+        ids = label.read(classes)
+    if ids.shape[::-1] != photo:
+        raise LabelMapError(f"{label.where}: {wrong_size(ids.shape[::-1], photo)}")
+    known = {*classes.ids, *classes.void}
+    if odd := [int(v) for v in np.unique(ids) if int(v) not in known]:
+        raise LabellingError(f"{label.where}: format {form.name}: {odd[0]} is no id of the class list")
+    return ids
