@@ -79,6 +79,20 @@ def write_bundle(
             yield path, data
 
 
+def recognises(form: MaskFormat | BundleFormat, path: Path) -> bool:
+    """Whether a file is of a format; LabellingError where a person's own format fails."""
+    with plain_errors(form, path):
+        if isinstance(form, BundleFormat):
+            return bool(form.recognise(path))
+        return path.suffix.lower() in form.endings and form.recognise(str(path)) != "other"
+
+
+def check_file(form: MaskFormat | BundleFormat, path: Path) -> list[str]:
+    """Return what a tool would not take of a file or folder, in sentences; LabellingError where it cannot be read, or a person's own format fails."""
+    with plain_errors(form, path):
+        return [str(problem) for problem in form.check(path)] if form.check else []
+
+
 def read_label(form: MaskFormat, path: str, classes: Classes, size: tuple[int, int]) -> np.ndarray:
     """Return the ids (H, W) of a label of a photo of (width, height); LabelMapError for another size, LabellingError where a person's own format fails or returns no ids."""
     with plain_errors(form, path):

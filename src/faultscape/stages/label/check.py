@@ -1,0 +1,61 @@
+"""Whether a labelling tool will take a file: asked before somebody uploads it, of the file alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from faultscape.errors import LabellingError, OptionError, counted
+from faultscape.labelling.catalogue import FORMATS, BundleFormat, MaskFormat, QuestionFormat, find_format
+from faultscape.labelling.format_calls import check_file, recognises
+
+_SHOWN = 20  # problems that are printed
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What `label check` found: the file's format, and what the tool would not take, in sentences; none where it takes all."""
+
+    path: str
+    format: str
+    problems: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        if not self.problems:
+            return f"{self.path}: {self.format} will take it"
+        more = len(self.problems) - _SHOWN
+        lines = [f"{self.path}: {counted(len(self.problems), 'thing')} that {self.format} will not take, or show otherwise:"]
+        lines += [f"  {problem}" for problem in self.problems[:_SHOWN]]
+        return "\n".join([*lines, f"  and {more} more"] if more > 0 else lines)
+
+
+def check(file: str, format: str | None) -> Checked:
+    """Return what a tool would say of a file or folder; LabellingError where it is of no format that is known, or cannot be read."""
+    path = Path(file)
+    if not path.exists():
+        raise LabellingError(f"{file}: there is no such {'file' if path.suffix else 'folder'}")
+    if format is not None:
+        form = find_format(format, "segmentation" if format not in _OF_QUESTIONS else "classification")
+        if isinstance(form, QuestionFormat) or form.check is None:
+            raise OptionError(f"--format {format}: nothing is known of what a tool takes of it; use {', '.join(_names())}")
+    else:
+        form = _recognised(path)
+    return Checked(file, form.title, tuple(check_file(form, path)))
+
+
+_OF_QUESTIONS = frozenset(entry.name for entry in FORMATS if isinstance(entry, QuestionFormat))
+
+
+def _names() -> list[str]:
+    return [entry.name for entry in FORMATS if not isinstance(entry, QuestionFormat) and entry.check]
+
+
+def _recognised(path: Path) -> MaskFormat | BundleFormat:
+    """Return the format that a file, or what lies in a folder, is of."""
+    there = [path] if path.is_file() else sorted(p for p in path.iterdir() if p.is_file())
+    for form in FORMATS:
+        if not isinstance(form, QuestionFormat) and form.check and any(recognises(form, file) for file in there):
+            return form
+    raise LabellingError(
+        f"{path}: is of no format of a labelling tool that is known ({', '.join(_names())}); name one with --format"
+    )
