@@ -57,5 +57,6 @@ from .verbs.select import select as select
 from .verbs.show import show as show
 from .verbs.status import status as status
 from .verbs.train import train as train
+from .verbs.view import view as view
 
 __version__: str

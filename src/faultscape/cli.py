@@ -42,6 +42,7 @@ VERBS = (
     "run",
     "status",
     "show",
+    "view",
     "demo",
 )
 GROUPS = {  # verbs of several lines: the name of each, and its function
@@ -299,7 +300,7 @@ def _unknown(words: list[str]) -> str:
     """Return what to say of a line whose verb there is not, with the verb that was meant and all there are.
 
     >>> _unknown(["selct", "study"])
-    "there is no verb 'selct'. Did you mean 'select'? There are collect, predict, compare, scale, select, label, rank, plan, measure, report, stress, train, fit, reliability, run, status, show, demo"
+    "there is no verb 'selct'. Did you mean 'select'? There are collect, predict, compare, scale, select, label, rank, plan, measure, report, stress, train, fit, reliability, run, status, show, view, demo"
     >>> _unknown(["import"])[:54]
     "there is no verb 'import'. Did you mean 'label import'"
     >>> _unknown(["label", "exprot"])

@@ -184,6 +184,24 @@ def read_small(folder: Path, name: str, part: Part, columns: list[str]) -> pa.Ta
         return whole.select([column for column in columns if column in whole.column_names])
 
 
+def read_cell(folder: Path, name: str, part: Part, id_: str, column: str) -> bytes | None:
+    """Return what the row of an id has in a column of bytes, reading that row's group alone and so without the checksum; None where there is no such row. Errors as read_part."""
+    try:
+        with pq.ParquetFile(files(folder).open(_file(name, part.sha256))) as opened:
+            row = opened.read(columns=["id"])["id"].to_pylist().index(id_)
+            for group in range(opened.num_row_groups):
+                rows = opened.metadata.row_group(group).num_rows
+                if row < rows:
+                    return opened.read_row_group(group, [column])[column][row].as_py()
+                row -= rows
+    except (OSError, KeyError, pa.ArrowException):
+        held = read_part(folder, name, part, ["id", column]).to_pydict()  # it says what is wrong
+        return dict(zip(held["id"], held[column], strict=True)).get(id_)
+    except ValueError:  # no such id
+        pass
+    return None
+
+
 def _remedy(folder: Path, what: str) -> str:
     """Return what to do about damage: labels cannot be made again, all else can."""
     if folder.parent.name == "truth":

@@ -14,3 +14,4 @@ from . import show as show
 from . import status as status
 from . import stress as stress
 from . import train as train
+from . import view as view

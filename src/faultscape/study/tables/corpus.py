@@ -191,6 +191,11 @@ def shards_of(root: Path, ids: Iterable[str]) -> dict[str, int]:
     return dict(zip(found["id"], found["shard"], strict=True))
 
 
+def images_of(rows: pa.Table, root: Path) -> list[Image]:
+    """Return rows of corpus.parquet of the study at ``root``, as `read_columns` gives them with all columns, as images."""
+    return _images(rows, root)
+
+
 def shards(images: list[Image]) -> dict[int, list[Image]]:
     """Return the images of each shard, in corpus order."""
     return {number: list(rows) for number, rows in groupby(images, key=lambda image: image.shard)}

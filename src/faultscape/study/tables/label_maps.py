@@ -17,7 +17,7 @@ from faultscape.errors import StudyError
 from faultscape.study.folder import check_name
 from faultscape.study.json_text import read_object
 from faultscape.study.part_folders import MANIFEST, files, made
-from faultscape.study.parts import ROWS_IN_GROUP, Part, key_of, put_part, read_manifest, read_part, read_small, write_manifest
+from faultscape.study.parts import ROWS_IN_GROUP, Part, key_of, put_part, read_cell, read_manifest, read_part, read_small, write_manifest
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image, part_name
 
@@ -174,6 +174,11 @@ def read_maps(folder: Path, shard: int, part: Part | None = None) -> dict[str, b
         return {}
     table = read_part(folder, part_name(shard), part, ["id", "runs"])
     return dict(zip(table["id"].to_pylist(), table["runs"].to_pylist(), strict=True))
+
+
+def read_map(folder: Path, shard: int, part: Part, image: str) -> bytes | None:
+    """Return the runs of one image's map without reading the other maps of its shard, and so without the part's checksum: runs have one of their own. None where there is none; errors as read_part."""
+    return read_cell(folder, part_name(shard), part, image, "runs")
 
 
 def read_ids(folder: Path, shard: int, part: Part) -> list[str]:

@@ -1,0 +1,154 @@
+"""All images of a study as columns: what the corpus, the labels, the discards, the selections and the tags say of each.
+
+Conventions: an image is its place in the corpus, 0..I-1; a word that many share is a code of a list of words. Nothing here opens a photo or a label map. Tags are the study's tags.csv,
+columns image and tag, which people write; ids that the study does not have are left out.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from faultscape.errors import StudyError
+from faultscape.stages import evidence
+from faultscape.study.parts import read_manifest
+from faultscape.study.settings import Settings
+from faultscape.study.tables import label_maps, selections
+from faultscape.study.answers.labels import Answers
+from faultscape.study.tables.corpus import Image, duplicates_column, images_of, read_columns
+from faultscape.study.tables.logs import bare
+
+TAGS = "tags.csv"
+_MOST_TAGS, _MOST_BYTES = 200, 64 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """A word an image: ``codes`` (I,) into ``words``, which are sorted."""
+
+    codes: np.ndarray
+    words: tuple[str, ...]
+
+    def is_(self, word: str) -> np.ndarray:
+        """Return (I,) whether an image has a word."""
+        return self.codes == self.words.index(word) if word in self.words else np.zeros(len(self.codes), bool)
+
+    def at(self, place: int) -> str:
+        """Return the word of an image."""
+        return self.words[self.codes[place]]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """What is known of I images without looking at one: ``labelled`` {truth: (I,)}, ``chosen`` {selection: (I,)} as it counts now, ``tags`` {tag: (I,)}, ``reasons`` of discards by place."""
+
+    root: Path
+    table: pa.Table
+    ids: pa.ChunkedArray
+    words: Mapping[str, Words]  # set, role, condition, group
+    widths: np.ndarray
+    heights: np.ndarray
+    shards: np.ndarray
+    labelled: Mapping[str, np.ndarray] = field(default_factory=dict)
+    reasons: Mapping[int, str] = field(default_factory=dict)
+    chosen: Mapping[str, np.ndarray] = field(default_factory=dict)
+    tags: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.shards)
+
+    def id_at(self, place: int) -> str:
+        """Return the id of an image."""
+        return self.ids[place].as_py()
+
+    def ids_at(self, places: np.ndarray) -> list[str]:
+        """Return the ids of images, in the order of their places."""
+        return self.ids.take(pa.array(places)).to_pylist() if len(places) else []
+
+    def image(self, place: int) -> Image:
+        """Return the row of an image."""
+        return images_of(self.table.slice(place, 1), self.root)[0]
+
+    def digest(self, place: int) -> str:
+        """Return the digest of an image."""
+        return self.table["digest"][place].as_py()
+
+    def each_shard(self) -> Iterable[tuple[slice, list[Image]]]:
+        """Yield the places and the images of every shard."""
+        starts = np.flatnonzero(np.r_[True, self.shards[1:] != self.shards[:-1]]).tolist() if len(self) else []
+        for start, end in zip(starts, [*starts[1:], len(self)], strict=True):
+            yield slice(start, end), images_of(self.table.slice(start, end - start), self.root)
+
+    def among(self, ids: Iterable[str]) -> np.ndarray:
+        """Return (I,) whether the id of an image is among some."""
+        wanted = pa.array(list(ids), pa.string())
+        return pc.call_function("is_in", [self.ids], pc.SetLookupOptions(value_set=wanted)).to_numpy()
+
+
+def read_all(root: Path, settings: Settings) -> Columns:
+    """Return what is known of every image of a study now; StudyError where it holds none, or a file of it is damaged."""
+    if not (root / "corpus.parquet").exists():
+        raise StudyError(f"{root} holds no images; run `faultscape collect {root} IMAGES` first")
+    table = read_columns(root)
+    grouped = duplicates_column(table.column_names) != "group"  # earlier versions kept near-duplicates there
+    words = {name: _words(table[name]) for name in ("set", "role", "condition", *(["group"] if grouped else []))}
+    none = Words(np.zeros(len(table), np.int32), ("",))
+    numbers = [table[name].to_numpy() for name in ("width", "height", "shard")]
+    bare_ = Columns(root, table, table["id"], {"group": none} | words, *numbers)
+    discards = Answers(root).discarded()
+    places = np.flatnonzero(bare_.among(discards)) if discards else np.zeros(0, np.int64)
+    reasons = {place: discards[id_] for place, id_ in zip(places.tolist(), bare_.ids_at(places), strict=True)}
+    return replace(
+        bare_,
+        labelled={truth: bare_.among(_labelled(root, settings, truth)) for truth in evidence.truths(root)},
+        reasons=reasons,
+        chosen={name: bare_.among(evidence.current(root, name, discards).images) for name in selections.names(root)},
+        tags={tag: bare_.among(ids) for tag, ids in read_tags(root / TAGS).items()},
+    )
+
+
+def read_tags(path: Path) -> dict[str, list[str]]:
+    """Return {tag: ids of images} of a file of tags, in alphabetical order; none where there is no file, StudyError for one that cannot be read."""
+    if not path.exists():
+        return {}
+    try:
+        if path.stat().st_size > _MOST_BYTES or not path.is_file():
+            raise StudyError(f"{path}: is no file of at most {_MOST_BYTES >> 20} MB")
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            rows = csv.DictReader(lines, strict=True)
+            if not {"image", "tag"} <= set(rows.fieldnames or ()):
+                raise StudyError(f"{path}: expected the columns image, tag; got {', '.join(rows.fieldnames or []) or 'nothing'}")
+            out: dict[str, list[str]] = {}
+            for row in rows:
+                if not row["image"] or not row["tag"]:
+                    raise StudyError(f"{path}, line {rows.line_num}: expected image,tag; quote what holds a comma")
+                out.setdefault(row["tag"], []).append(bare(row["image"]))
+                if len(out) > _MOST_TAGS:
+                    raise StudyError(f"{path}: holds more than {_MOST_TAGS} tags")
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise StudyError(f"{path}: cannot be read: {error}") from None
+    return dict(sorted(out.items()))
+
+
+def _labelled(root: Path, settings: Settings, truth: str) -> set[str]:
+    """Return the ids of images that have a label of a truth, or an answer."""
+    where = label_maps.truth(root, truth)
+    out = {id_ for name, part in read_manifest(where).items() for id_ in label_maps.read_ids(where, int(name), part)}
+    return out | ({row[0] for row in Answers(root).answers(truth)} if settings.classifies else set())
+
+
+def _words(column: pa.ChunkedArray) -> Words:
+    """Return a column of words as codes of its sorted words."""
+    found = column.combine_chunks().dictionary_encode()
+    found = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    held = found.dictionary.to_pylist()
+    order = sorted(range(len(held)), key=held.__getitem__)
+    rank = np.empty(len(held), np.int32)
+    rank[order] = np.arange(len(held))
+    return Words(rank[found.indices.to_numpy()], tuple(held[k] for k in order))

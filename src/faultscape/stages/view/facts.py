@@ -1,0 +1,146 @@
+"""What the page of one image says in numbers: how far models agree with each other and with the truth, and where two of them part.
+
+Conventions: numbers are those that `rank` and `report` would use: of maps at working size, pixels that are void in a truth left out; of classifiers right, wrong or undecided. None
+where there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from faultscape.classes.class_lists import table
+from faultscape.comparison import counts
+from faultscape.labelling.answers import majority
+from faultscape.labelling.correctness import right_or_wrong
+from faultscape.maps import class_answers
+from faultscape.maps.resize import nearest
+from faultscape.metrics.pixel import miou
+from faultscape.nouns import Predictions
+from faultscape.stages.view.between import CONCORDANCE
+from faultscape.stages.view.layers import MODEL, TRUTH, Layer, part_of, read_map
+from faultscape.stages.view.library import Opened
+from faultscape.study.tables import label_maps
+from faultscape.study.answers.labels import Answers
+from faultscape.web import overlays
+
+_SHOWN = 8  # pairs of classes in which two maps part
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """One model on one image: whether it says anything, how far it agrees with the truth, what it says and whether that is right (classifiers)."""
+
+    name: str
+    there: bool
+    value: float | None = None
+    answer: str = ""
+    verdict: str = ""
+
+
+@dataclass(frozen=True)
+class PairFacts:
+    """Two maps of one image: their concordance; the share of pixels on which they differ; of these, where the truth decides, which is wrong (first, second, both), as shares of all pixels; and the classes in which they part, (first, second, share)."""
+
+    concordance: float | None
+    differ: float
+    wrong: tuple[float, float, float] | None
+    parts: tuple[tuple[str, str, float], ...]
+
+
+def model_rows(study: Opened, place: int, truth: str) -> list[ModelRow]:
+    """Return what each model is worth on an image, against a truth where one is named."""
+    if study.settings.classifies:
+        return _answers(study, place, truth)
+    stack = _maps(study, place, [*(Layer(MODEL, name) for name in study.models), *([Layer(TRUTH, truth)] if truth else [])])
+    models = len(study.models)
+    if not truth or stack[models] is None:
+        return [ModelRow(name, found is not None) for name, found in zip(study.models, stack, strict=False)]
+    pairs, n = np.array([(models, j) for j in range(models)], np.int64).reshape(-1, 2), len(study.classes) + 1
+    cells = counts.count_image(stack, n, pairs, models)[0] if models else np.zeros((0, n, n), np.int64)
+    cells[:, -1] = 0  # void of the truth
+    values = _concordance(cells)
+    return [ModelRow(name, stack[j] is not None, values[j] if stack[j] is not None else None) for j, name in enumerate(study.models)]
+
+
+def pair_facts(study: Opened, place: int, first: str, second: str, truth: str) -> PairFacts | None:
+    """Return where two models part on an image; None where one of them has no map of it."""
+    layers = [Layer(MODEL, first), Layer(MODEL, second), *([Layer(TRUTH, truth)] if truth else [])]
+    one, other, *true = _maps(study, place, layers)
+    if one is None or other is None:
+        return None
+    n = len(study.classes) + 1
+    cells = counts.count_image([one, other], n, np.array([[0, 1]], np.int64), 2)[0]
+    pixels = max(int(cells.sum()), 1)
+    apart = cells[0] * ~np.eye(n, dtype=bool)
+    order = np.argsort(-apart, axis=None, kind="stable")[:_SHOWN]
+    names = [*study.classes.names, "void"]
+    parts = [(names[k // n], names[k % n], float(apart.flat[k]) / pixels) for k in order.tolist() if apart.flat[k]]
+    wrong = None
+    if true and true[0] is not None:
+        _, *shares = overlays.verdict(one, other, true[0], study.classes).shares()
+        wrong = shares[0], shares[1], shares[2]
+    return PairFacts(_concordance(cells)[0], float(apart.sum()) / pixels, wrong, tuple(parts))
+
+
+def agreements(study: Opened, place: int) -> list[list[float | None]]:
+    """Return (J, J) how far every two models agree on an image, as it is counted; None on the diagonal and where nothing is."""
+    models = range(len(study.models))
+    return [[None if i == j else _number(study.said.agreement(i, j)[place]) for j in models] for i in models]
+
+
+def disagreement(study: Opened, place: int) -> float | None:
+    """Return the mean disagreement of an image; None where nothing is counted."""
+    return _number(study.said.disagreement[place])
+
+
+def _maps(study: Opened, place: int, layers: Sequence[Layer]) -> list[np.ndarray | None]:
+    """Return the maps of an image at working size."""
+    found = [read_map(study, layer, place) for layer in layers]
+    own = int(study.columns.widths[place]), int(study.columns.heights[place])
+    first = next((label_map.shape[::-1] for label_map in found if label_map is not None), (1, 1))
+    size = study.settings.working_size or (own if all(own) else first)
+    return [None if label_map is None else nearest(label_map, size) for label_map in found]
+
+
+def _concordance(cells: np.ndarray) -> list[float | None]:
+    """Return the concordance of each of (P, n, n) cells, row = reference."""
+    both = np.diagonal(cells, axis1=1, axis2=2)[:, :-1]
+    assert CONCORDANCE == miou.__name__
+    return [_number(value) for value in miou(both, cells.sum(2), cells.sum(1)).tolist()]
+
+
+def _answers(study: Opened, place: int, truth: str) -> list[ModelRow]:
+    """Return what classifiers say of an image, and whether the truth says so too."""
+    labels = np.array([[study.said.labels[j, place]] for j in range(len(study.models))], np.int32).reshape(-1, 1)  # type: ignore[union-attr]
+    id_, names = study.columns.id_at(place), study.classes.names
+    said = Predictions(study.classes, study.models, (id_,), labels, np.full(labels.shape, np.nan))
+    right = np.full(labels.shape, np.nan)
+    if truth:
+        verdicts = {key: verdict for key, verdict in majority(Answers(study.root).answers(truth)).items() if key[0] == id_}
+        right = right_or_wrong(said, [_label_set(study, truth, place)], verdicts)
+    words = {1.0: "right", 0.0: "wrong"}
+    rows = zip(study.models, labels[:, 0].tolist(), right[:, 0].tolist(), strict=True)
+    return [
+        ModelRow(name, label >= 0, None, names[label] if label >= 0 else "", words.get(value, "undecided" if truth else "")) for name, label, value in rows
+    ]  # fmt: skip
+
+
+def _label_set(study: Opened, truth: str, place: int) -> frozenset[int] | None:
+    """Return the classes that a truth names for an image; None where it has no label."""
+    shard, layer = int(study.columns.shards[place]), Layer(TRUTH, truth)
+    folder, part = part_of(study, layer, place)
+    code = label_maps.read_map(folder, shard, part, study.columns.id_at(place)) if part else None
+    if code is None:
+        return None
+    labels = class_answers.decode(pa.array([code], pa.binary()))[0][0]
+    places = table(study.classes)
+    known = [int(places[label]) for label in labels.tolist() if 0 <= label < len(places)]
+    return frozenset(known_ for known_ in known if known_ < len(study.classes))
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

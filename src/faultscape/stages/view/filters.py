@@ -1,0 +1,200 @@
+"""Which images a page shows, and in which order: what an address asks for, read strictly, and applied to the columns of all images.
+
+Conventions: a query is the part of an address behind ``?``; an empty value is as if it were not there, and a name or value that is not known is an OptionError. Places come in corpus order,
+or sorted by a number, those without one last and equals in corpus order. Bounds are inclusive; an image without the number lies outside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Annotated, Literal
+from urllib.parse import urlencode
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pydantic
+
+from faultscape.errors import OptionError, closest
+from faultscape.nouns import Classes
+from faultscape.stages.view.between import Between
+from faultscape.stages.view.columns import Columns
+
+Label = Literal["labelled", "unlabelled", "discarded", "kept"]
+Sort = Literal["", "-disagreement", "disagreement", "agreement", "-agreement", "id"]
+Share = Annotated[float, pydantic.Field(ge=0, le=1, allow_inf_nan=False)]
+Text = Annotated[str, pydantic.Field(max_length=300)]
+PAIR = "pair"  # what `show` calls the difference of a and b
+ANY, ALL, SOME = "any", "all", "some"  # how many models show a class; otherwise the name of one
+KEYS = {"class_": "class", "as_": "as"}  # fields that an address calls otherwise
+WORDS = ("set", "role", "condition", "group")
+
+
+@dataclass(frozen=True)
+class ImageQuery:
+    """What an address asks for: of which images, in which order, which page of them, and what is laid over the photos (``show``: a layer, see `layers`; ``as_`` how, ``blend`` how strongly in percent)."""
+
+    id: Text = ""
+    set: Text = ""
+    role: Text = ""
+    condition: Text = ""
+    group: Text = ""
+    class_: Text = ""
+    by: Text = ANY
+    label: Label | Literal[""] = ""
+    truth: Text = ""
+    selection: Text = ""
+    tag: Text = ""
+    low: Share | None = None
+    high: Share | None = None
+    a: Text = ""
+    b: Text = ""
+    agree_low: Share | None = None
+    agree_high: Share | None = None
+    sort: Sort = ""
+    page: Annotated[int, pydantic.Field(ge=1, le=10_000_000)] = 1
+    per: Literal[24, 48, 96] = 48
+    show: Text = ""
+    as_: Literal["fill", "outline", "right"] = "fill"
+    blend: Literal[0, 25, 50, 75, 100] = 50
+
+    def address(self, **changes: object) -> str:
+        """Return the query as the part of an address behind ``?``, with some fields changed; what is at its default is left out.
+
+        >>> ImageQuery(set="night", page=3).address(page=1, class_="car")
+        'set=night&class=car'
+        """
+        given = {f.name: changes.get(f.name, getattr(self, f.name)) for f in fields(self)}
+        kept = {KEYS.get(f.name, f.name): given[f.name] for f in fields(self) if given[f.name] not in (f.default, None)}
+        return urlencode(kept, errors="surrogateescape")
+
+    @property
+    def narrows(self) -> bool:
+        """Whether some images may be left out."""
+        return bool(self.address(a="", b="", truth="", by=ANY, **_AT_REST))
+
+
+_AT_REST = {"sort": "", "page": 1, "per": 48, "show": "", "as_": "fill", "blend": 50}  # fields that leave no image out
+_NUMBERS = ("per", "page", "blend")
+_QUERY = pydantic.TypeAdapter(ImageQuery)
+_NAMES = {KEYS.get(f.name, f.name): f.name for f in fields(ImageQuery)}
+
+
+def read_query(pairs: Iterable[tuple[str, str]]) -> ImageQuery:
+    """Return what (name, value) pairs of an address ask for; OptionError for a name that is not known or stands twice, or a value that it cannot have.
+
+    >>> read_query([("class", "car"), ("page", "2"), ("low", "")])
+    ImageQuery(id='', set='', ..., class_='car', ..., page=2, ...)
+    """
+    given: dict[str, object] = {}
+    for name, value in pairs:
+        if name not in _NAMES:
+            raise OptionError(f"{name!r} is nothing that this page can be asked for.{closest(name, tuple(_NAMES))}")
+        if _NAMES[name] in given:
+            raise OptionError(f"{name} is given twice; give it once")
+        if value := value.strip():
+            given[_NAMES[name]] = int(value) if name in _NUMBERS and value.isdecimal() and len(value) < 9 else value
+    try:
+        return _QUERY.validate_python(given)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0])
+        raise OptionError(f"{KEYS.get(name, name)}={given.get(name)!s:.80}: {first['msg'][:1].lower()}{first['msg'][1:]}") from None
+
+
+def check(query: ImageQuery, columns: Columns, models: Sequence[str], classes: Classes) -> None:
+    """OptionError for a query that names what the study does not have."""
+    asked: list[tuple[str, str, Sequence[str]]] = [(name, getattr(query, name), columns.words[name].words) for name in WORDS]
+    asked += [
+        ("class", query.class_, classes.names),
+        ("by", query.by, (ANY, ALL, SOME, *models)),
+        ("truth", query.truth, tuple(columns.labelled)),
+        ("selection", query.selection, tuple(columns.chosen)),
+        ("tag", query.tag, tuple(columns.tags)),
+        ("a", query.a, models),
+        ("b", query.b, models),
+    ]
+    for name, word, known in asked:
+        if word and word not in known:
+            raise OptionError(f"{name}={word!r}: the study has no such {_KIND.get(name, name)}.{closest(word, tuple(known))}")
+    of_pair = query.agree_low is not None or query.agree_high is not None or query.sort in ("agreement", "-agreement")
+    if (of_pair or query.show == PAIR) and (not query.a or not query.b):
+        raise OptionError("agreement is that of two models: name them with a and b")
+    if query.a and query.a == query.b:
+        raise OptionError(f"a and b are both {query.a}; name two models")
+
+
+_KIND = {"a": "model", "b": "model", "by": "model"}
+
+
+def find(query: ImageQuery, columns: Columns, said: Between, classes: Classes) -> np.ndarray:
+    """Return the places of all images that a query asks for, in its order; OptionError as `check`."""
+    check(query, columns, said.models, classes)
+    places = np.flatnonzero(_mask(query, columns, said, classes))
+    if query.sort == "id":
+        order = pc.call_function("array_sort_indices", [columns.ids.take(pa.array(places)).combine_chunks()])
+        return places[order.to_numpy()]
+    if query.sort:
+        pair = query.sort.removeprefix("-") == "agreement"
+        values = (agreement_of(query, said) if pair else said.disagreement)[places]
+        values = -values if query.sort.startswith("-") else values
+        return places[np.argsort(values, kind="stable")]  # NaN sorts last either way
+    return places
+
+
+def agreement_of(query: ImageQuery, said: Between) -> np.ndarray:
+    """Return (I,) the agreement of the two models that a query names."""
+    return said.agreement(said.models.index(query.a), said.models.index(query.b))
+
+
+def _mask(query: ImageQuery, columns: Columns, said: Between, classes: Classes) -> np.ndarray:
+    """Return (I,) whether a query asks for an image."""
+    mask = np.ones(len(columns), bool)
+    for name in WORDS:
+        if word := getattr(query, name):
+            mask &= columns.words[name].is_(word)
+    if query.id:
+        options = pc.MatchSubstringOptions(query.id, ignore_case=True)
+        mask &= pc.call_function("match_substring", [columns.ids], options).to_numpy()
+    if query.class_:
+        mask &= _shown(said, classes.names.index(query.class_), query.by)
+    if query.label in ("discarded", "kept"):
+        mask &= _discarded(columns) == (query.label == "discarded")
+    elif query.label:
+        mask &= _labelled(columns, query.truth) == (query.label == "labelled")
+    if query.selection:
+        mask &= columns.chosen[query.selection]
+    if query.tag:
+        mask &= columns.tags[query.tag]
+    mask &= _within(lambda: said.disagreement, query.low, query.high)
+    return mask & _within(lambda: agreement_of(query, said), query.agree_low, query.agree_high)
+
+
+def _within(values: Callable[[], np.ndarray], low: float | None, high: float | None) -> np.ndarray | bool:
+    """Return whether numbers, which are asked for where there is a bound, lie within bounds."""
+    if low is None and high is None:
+        return True
+    found = values()
+    return (found >= np.float32(0 if low is None else low)) & (found <= np.float32(1 if high is None else high))
+
+
+def _shown(said: Between, class_: int, by: str) -> np.ndarray:
+    """Return whether any, all, some but not all, or one model shows a class."""
+    if by in said.models:
+        return said.shows(said.models.index(by), class_)
+    found = [said.shows(model, class_) for model in range(len(said.models))]
+    some, every = np.logical_or.reduce(found), np.logical_and.reduce(found)
+    return {ANY: some, ALL: every, SOME: some & ~every}[by]
+
+
+def _labelled(columns: Columns, truth: str) -> np.ndarray:
+    """Return whether an image has a label of a truth, of any where none is named."""
+    found = [columns.labelled[truth]] if truth else list(columns.labelled.values())
+    return np.logical_or.reduce(found) if found else np.zeros(len(columns), bool)
+
+
+def _discarded(columns: Columns) -> np.ndarray:
+    mask = np.zeros(len(columns), bool)
+    mask[list(columns.reasons)] = True
+    return mask

@@ -1,0 +1,98 @@
+"""A study as it was read, for pages; and whether it is another by now.
+
+Conventions: what was read is never changed, but for counts that are still coming; a study that was written to meanwhile is read again when a person says so, and stays as it was where that
+fails. Whether it changed is seen from the sizes and times of its files, at most once in two seconds.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from faultscape.errors import StudyChangedError
+from faultscape.nouns import Classes
+from faultscape.stages.view.between import Answers, MapCounts, between, read_counts
+from faultscape.stages.view.columns import TAGS, Columns, read_all
+from faultscape.study.settings import Settings, read_settings
+
+Stamp = tuple[tuple[str, int, int], ...]
+_SECONDS, _TRIES = 2.0, 3
+_FILES = ("study.toml", "corpus.parquet", "answers.sqlite", TAGS, "selection*.csv", "selection*.json")
+_MANIFESTS = ("predictions/*/manifest.json", "truth/*/manifest.json", "pairs/*/manifest.json")
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A study as it was read."""
+
+    root: Path
+    settings: Settings
+    classes: Classes
+    columns: Columns
+    said: MapCounts | Answers
+    stamp: Stamp
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models of the study, in its order."""
+        return self.said.models
+
+    @property
+    def truths(self) -> tuple[str, ...]:
+        """The truths of the study, sorted."""
+        return tuple(self.columns.labelled)
+
+
+class Library:
+    """The study at ``root``, read when this is made; StudyError where it cannot be."""
+
+    def __init__(self, root: Path) -> None:
+        self._root, self._lock, self._reader = root, threading.Lock(), threading.Thread()
+        self._looked, self._other = time.monotonic(), False
+        self.now = self._open()
+
+    def changed(self) -> bool:
+        """Whether the study was written to since it was read."""
+        if time.monotonic() - self._looked > _SECONDS:
+            self._looked, self._other = time.monotonic(), stamp_of(self._root) != self.now.stamp
+        return self._other
+
+    def read_again(self) -> None:
+        """Read the study again, if it changed; StudyError, and all stays as it was, where that fails."""
+        with self._lock:
+            if stamp_of(self._root) != self.now.stamp:
+                self.now = self._open()
+            self._other = False
+
+    def wait(self) -> None:
+        """Wait until all counts are read."""
+        self._reader.join()
+
+    def _open(self) -> Opened:
+        for _ in range(_TRIES - 1):
+            with suppress(StudyChangedError):  # another faultscape may be writing to it
+                return self._opened()
+        return self._opened()
+
+    def _opened(self) -> Opened:
+        stamp, settings = stamp_of(self._root), read_settings(self._root)
+        columns = read_all(self._root, settings)
+        said = between(columns, settings)
+        if isinstance(said, MapCounts):
+            self._reader = threading.Thread(target=read_counts, args=(said, columns, settings), daemon=True)
+            self._reader.start()
+        return Opened(self._root, settings, settings.class_list, columns, said, stamp)
+
+
+def stamp_of(root: Path) -> Stamp:
+    """Return the names, sizes and times of the files from which pages are made."""
+    found = []
+    for pattern in (*_FILES, *_MANIFESTS):
+        for path in root.glob(pattern):
+            with suppress(OSError):  # gone by now
+                about = path.stat()
+                found.append((str(path), about.st_size, about.st_mtime_ns))
+    return tuple(sorted(found))

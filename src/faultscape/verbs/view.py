@@ -1,0 +1,32 @@
+"""view: the study in a browser, to look at."""
+
+from __future__ import annotations
+
+from faultscape.arguments import Place, needed_text
+from faultscape.errors import OptionError
+
+
+def view(study: Place, *, host: str = "127.0.0.1", port: int = 8750) -> None:
+    """Show a study in a browser: all images with photos, maps and what models say, filtered, sorted and laid over each other. Nothing is written.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    host
+        The address to listen on; on another than that of this machine alone, whoever can reach it sees the study.
+    port
+        The port to listen on, 0 for any that is free; where it is taken, the next that is free.
+    """
+    from faultscape.stages.view.options import ViewOptions
+
+    study = needed_text(study, "study")
+    options = ViewOptions(host=host, port=port)
+    try:
+        import fastapi as fastapi
+        import uvicorn as uvicorn
+    except ImportError:
+        raise OptionError("view needs what is not installed: pip install 'faultscape[app]'") from None
+    from faultscape.stages.view.serve import view_study
+
+    view_study(study, options)

@@ -1,0 +1,1 @@
+"""WHAT GOES OVER HTTP: what every app of the package has: safe headers, error pages, files of fixed names, pictures, a server on this machine."""

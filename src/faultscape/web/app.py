@@ -1,0 +1,134 @@
+"""A FastAPI app as all of ours are: pages of templates, files of fixed names, plain errors, and the guard around it all.
+
+Conventions: routes come as routers, so that an app may mount those of another. A mistake is a page of one sentence with a status of 4xx, for a fragment the sentence alone; a defect is
+one line in the terminal and a page that says so: never a traceback. Pages are not kept by the browser; files are named by what they hold, and are.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import sys
+import traceback
+from collections.abc import Callable, Collection, Mapping, Sequence
+from http import HTTPStatus
+from importlib import resources
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.responses import HTMLResponse, Response
+
+from faultscape.errors import FaultscapeError, OptionError, StudyError
+from faultscape.reporting.template import template
+from faultscape.web.headers import App, Guard
+from faultscape.web.photos import Pictures, tag_of
+
+FILES = {  # name: (path among the templates, media type)
+    "report.css": ("report.css", "text/css"),
+    "app.css": ("app/app.css", "text/css"),
+    "app.js": ("app/app.js", "text/javascript"),
+    "htmx.min.js": ("app/htmx.min.js", "text/javascript"),
+}
+_STATIC = Pictures()
+_FOREVER, _NEVER = "private, max-age=31536000, immutable", "no-store"
+
+
+class NotFoundError(OptionError):
+    """What an address names is not there: status 404."""
+
+
+def make_app(routers: Sequence[APIRouter], *, names: Collection[str] = (), methods: Collection[str] = ("GET", "HEAD")) -> App:
+    """Return an app of these routers, its static files and error pages, guarded: it answers to ``names`` beside addresses and localhost, and to ``methods``."""
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    for router in routers:
+        app.include_router(router)
+    app.add_api_route("/static/{name}", _static, methods=["GET", "HEAD"])
+    app.add_exception_handler(FaultscapeError, _mistake)
+    for status in (404, 405, 422):
+        app.add_exception_handler(status, _unknown)
+    app.add_exception_handler(Exception, _defect)
+    return Guard(_NoTraceback(app), names, methods)
+
+
+def page(request: Request, name: str, status: int = 200, headers: Mapping[str, str] | None = None, /, **facts: object) -> HTMLResponse:
+    """Return a page of a template among ``app/``, which is given ``asset(NAME)``, the address of a file, and ``quick``, whether htmx is there."""
+    text = template(f"app/{name}").render(asset=asset, quick=bool(_file("htmx.min.js")), here=str(request.url.path), **facts)
+    return HTMLResponse(text.encode("utf-8", "xmlcharrefreplace"), status, {"cache-control": _NEVER, **(headers or {})})
+
+
+def asset(name: str) -> str:
+    """Return the address of one of `FILES`, which changes with what it holds.
+
+    >>> asset("app.css").startswith("/static/app.css?v=")
+    True
+    """
+    return f"/static/{name}?v={hashlib.sha256(_file(name)).hexdigest()[:12]}"
+
+
+def send_picture(
+    request: Request, pictures: Pictures, key: str, make: Callable[[], tuple[bytes, str]], *, for_ever: bool = False
+) -> Response:
+    """Return the picture of a key, which ``make`` makes (bytes, media type) where it is not kept; 304 without it where the browser has it. ``for_ever``: its address changes when it does."""
+    headers = {"etag": tag_of(key), "cache-control": _FOREVER if for_ever else "private, no-cache"}
+    if headers["etag"] in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    found = pictures.get(key, make)
+    return Response(found.data, media_type=found.media, headers=headers)
+
+
+@functools.cache
+def _file(name: str) -> bytes:
+    """Return what one of `FILES` holds; nothing where it was not fetched."""
+    try:
+        return resources.files("faultscape.reporting").joinpath("templates", *FILES[name][0].split("/")).read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+def _static(request: Request, name: str) -> Response:
+    if name not in FILES or not (data := _file(name)):
+        raise NotFoundError(f"there is no file {name!r} here")
+    return send_picture(request, _STATIC, asset(name), lambda: (data, FILES[name][1]), for_ever="v" in request.query_params)
+
+
+def problem(request: Request, status: int, words: str) -> HTMLResponse:
+    """Return a page, or for a fragment a sentence, that says what is wrong."""
+    name = "problem_words.html.jinja" if request.headers.get("hx-request") else "problem.html.jinja"
+    return page(request, name, status, title=HTTPStatus(status).phrase, words=words)
+
+
+def _mistake(request: Request, error: Exception) -> HTMLResponse:
+    status = 404 if isinstance(error, NotFoundError) else 400 if isinstance(error, OptionError) else 409 if isinstance(error, StudyError) else 422
+    return problem(request, status, str(error))
+
+
+def _unknown(request: Request, error: Exception) -> HTMLResponse:
+    status = getattr(error, "status_code", 404)
+    return problem(request, status, "there is no such page" if status == 404 else "this page does not answer that")
+
+
+def _defect(request: Request, error: Exception) -> HTMLResponse:
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    print(f"faultscape: {request.url.path}: {type(error).__name__}: {error} ({place.filename}:{place.lineno})", file=sys.stderr)
+    return problem(request, 500, "this is a defect of Faultscape; the terminal in which it runs says more")
+
+
+class _NoTraceback:
+    """Keeps what the handler of defects has answered from being raised once more, which a server would log with its traceback."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        begun = False
+
+        async def noted(message: Any) -> None:
+            nonlocal begun
+            begun = begun or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        except Exception:  # noqa: BLE001 - the handler has said it
+            if not begun:
+                raise

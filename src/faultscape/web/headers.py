@@ -1,0 +1,118 @@
+"""What holds of every request and answer, whatever app it is of: which hosts and methods are answered, and what a browser may do with a page.
+
+Conventions: plain ASGI. Pages load nothing but files of this server: no script, style or picture of elsewhere, and none that stands in the page. A request that names another host than
+those served is refused, since a page of elsewhere whose name was pointed at this machine (DNS rebinding) would name its own.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from typing import Any
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+}
+LONGEST = 8192  # bytes of an address with its query
+ALWAYS = ("localhost",)
+
+
+def host_name(host: str) -> str:
+    """Return the name in a Host header, without its port; '' where it is none.
+
+    >>> host_name("127.0.0.1:8000"), host_name("[::1]:8000"), host_name("Study.Local"), host_name("a:b:c")
+    ('127.0.0.1', '::1', 'study.local', '')
+    """
+    if host.startswith("["):
+        name, closed, port = host[1:].partition("]")
+        port = port.removeprefix(":") or "0"
+    else:
+        name, closed, port = host.partition(":")[0], "]", host.partition(":")[2] or "0"
+    return name.lower().rstrip(".") if closed and port.isdecimal() else ""
+
+
+def serves(host: str, names: Collection[str]) -> bool:
+    """Whether a Host header names this machine: by an address, as localhost, or by one of ``names``. No other name can be made to point here by somebody else.
+
+    >>> serves("127.0.0.1:80", ()), serves("[::1]", ()), serves("localhost:80", ()), serves("evil.example:80", ()), serves("", ())
+    (True, True, True, False, False)
+    """
+    name = host_name(host)
+    if name in ALWAYS or (name and name in names):
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+class Guard:
+    """Refuses requests of other hosts, methods and origins before the app sees them, and gives every answer its headers."""
+
+    def __init__(self, app: App, names: Collection[str] = (), methods: Collection[str] = ("GET", "HEAD")) -> None:
+        self._app, self._names, self._methods = app, frozenset(name.lower() for name in names), frozenset(methods)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":  # no app of ours has others
+            return
+
+        async def guarded(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                given = list(message.get("headers", []))
+                there = {name.lower() for name, _ in given}
+                given += [(k.encode(), v.encode()) for k, v in HEADERS.items() if k.encode() not in there]
+                message = {**message, "headers": given}
+            await send(message)
+
+        if refusal := self._refusal(scope):
+            await _refuse(guarded, *refusal, self._methods)
+        else:
+            await self._app(scope, receive, guarded)
+
+    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
+        """Return the status and the words for a request that is refused."""
+        headers: dict[str, str] = {}
+        for name, value in scope["headers"]:
+            key = name.decode("latin-1").lower()
+            if key in headers and key == "host":
+                return 400, "the request names two hosts"
+            headers[key] = value.decode("latin-1")
+        if not serves(headers.get("host", ""), self._names):
+            return 421, "this server does not answer for that name; open the address that was printed when it began"
+        if scope["method"] not in self._methods:
+            return 405, f"{scope['method']} is not answered here"
+        if len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"") > LONGEST:
+            return 414, f"the address is longer than {LONGEST} bytes"
+        if headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode", "navigate") != "navigate":
+            return 403, "another site asked for this; only pages of this server may"
+        return None
+
+
+async def _refuse(send: Send, status: int, words: str, methods: Collection[str]) -> None:
+    """Answer with a line of text."""
+    body = f"{words}\n".encode()
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    if status == 405:
+        headers.append((b"allow", ", ".join(sorted(methods)).encode()))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

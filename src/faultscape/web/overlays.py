@@ -1,0 +1,115 @@
+"""Pictures that lie over a photo: a label map as areas or as lines, where it is right, where two maps differ and which of the two is wrong.
+
+Conventions: label maps (H, W) hold places, 0..C-1 and C for void (nouns). An overlay is codes (H, W) with a colour each, RGBA, of which one is clear. Void pixels of a truth are
+neither right nor wrong, and are clear. Colours of right and wrong are told apart by people who see no red or green.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image
+
+from faultscape.errors import LabelMapError
+from faultscape.maps.paint import palette
+from faultscape.nouns import Classes
+
+CLEAR = (0, 0, 0, 0)
+RIGHT, WRONG = (38, 132, 190, 150), (222, 84, 24, 235)
+FIRST, SECOND, NEITHER, DIFFERENT = (222, 84, 24, 255), (38, 132, 190, 255), (122, 40, 120, 255), (214, 30, 120, 255)
+
+
+@dataclass(frozen=True, eq=False)
+class Overlay:
+    """Codes (H, W) of colours (K, 4), uint8 RGBA."""
+
+    codes: np.ndarray
+    colours: np.ndarray
+
+    def shares(self) -> tuple[float, ...]:
+        """Return which share of the pixels has each code."""
+        return tuple((np.bincount(self.codes.ravel(), minlength=len(self.colours)) / self.codes.size).tolist())
+
+
+def fill(label_map: np.ndarray, classes: Classes) -> Overlay:
+    """Return the areas of a map in the colours of their classes; void is clear.
+
+    >>> overlay = fill(np.array([[0, 1]]), Classes(("sky",), (0,), ((9, 8, 7),)))
+    >>> overlay.colours[overlay.codes].tolist()
+    [[[9, 8, 7, 255], [0, 0, 0, 0]]]
+    """
+    return Overlay(np.minimum(label_map, len(classes)), _of_classes(classes))
+
+
+def outline(label_map: np.ndarray, classes: Classes) -> Overlay:
+    """Return the edge of every area in the colour of its class: pixels of which one of the four neighbours is of another class.
+
+    >>> outline(np.array([[0, 0, 1]]), Classes(("a", "b"), (0, 1), ((1, 1, 1), (2, 2, 2)))).codes.tolist()
+    [[2, 0, 1]]
+    """
+    codes = np.minimum(label_map, len(classes))
+    edge = np.zeros(codes.shape, bool)
+    across, along = codes[:, :-1] != codes[:, 1:], codes[:-1] != codes[1:]
+    edge[:, :-1] |= across
+    edge[:, 1:] |= across
+    edge[:-1] |= along
+    edge[1:] |= along
+    return Overlay(np.where(edge, codes, len(classes)), _of_classes(classes))
+
+
+def correctness(label_map: np.ndarray, truth: np.ndarray, classes: Classes) -> Overlay:
+    """Return where a map is right (code 1) and wrong (2); 0, clear, where the truth is void. LabelMapError for sizes that differ."""
+    _alike(label_map, truth)
+    codes = np.where(truth >= len(classes), 0, np.where(label_map == truth, 1, 2)).astype(np.uint8)
+    return Overlay(codes, np.array([CLEAR, RIGHT, WRONG], np.uint8))
+
+
+def difference(first: np.ndarray, second: np.ndarray) -> Overlay:
+    """Return where two maps differ (code 1); 0, clear, where they say the same. LabelMapError for sizes that differ."""
+    _alike(first, second)
+    return Overlay((first != second).astype(np.uint8), np.array([CLEAR, DIFFERENT], np.uint8))
+
+
+def verdict(first: np.ndarray, second: np.ndarray, truth: np.ndarray, classes: Classes) -> Overlay:
+    """Return, where two maps differ, which is wrong: the first (code 1), the second (2) or both (3); 0, clear, where they say the same or the truth is void.
+
+    LabelMapError for sizes that differ.
+
+    >>> two = Classes(("a", "b"), (0, 1), ((1, 1, 1), (2, 2, 2)))
+    >>> verdict(np.array([[0, 0, 0, 1]]), np.array([[0, 1, 1, 2]]), np.array([[0, 1, 2, 0]]), two).codes.tolist()
+    [[0, 1, 0, 3]]
+    """
+    _alike(first, second)
+    _alike(first, truth)
+    decided = (first != second) & (truth < len(classes))
+    codes = np.where(decided, (first != truth) + 2 * (second != truth), 0).astype(np.uint8)
+    return Overlay(codes, np.array([CLEAR, FIRST, SECOND, NEITHER], np.uint8))
+
+
+def png(overlay: Overlay) -> bytes:
+    """Return an overlay as PNG, with a palette where its colours have room in one."""
+    height, width = overlay.codes.shape
+    out = io.BytesIO()
+    if len(overlay.colours) <= 256:
+        picture = Image.frombytes("P", (width, height), np.ascontiguousarray(overlay.codes, np.uint8).tobytes())
+        picture.putpalette(overlay.colours[:, :3].tobytes())
+        picture.save(out, format="PNG", compress_level=4, transparency=overlay.colours[:, 3].tobytes())
+    else:
+        Image.fromarray(overlay.colours[overlay.codes]).save(out, format="PNG", compress_level=4)
+    return out.getvalue()
+
+
+def _of_classes(classes: Classes) -> np.ndarray:
+    """Return the (C + 1, 4) colours of classes, void clear."""
+    opaque = np.full((len(classes) + 1, 1), 255, np.uint8)
+    colours = np.hstack([palette(classes), opaque])
+    colours[-1] = CLEAR
+    return colours
+
+
+def _alike(first: np.ndarray, second: np.ndarray) -> None:
+    if first.shape != second.shape:
+        sizes = " and ".join(" x ".join(map(str, found.shape[::-1])) for found in (first, second))
+        raise LabelMapError(f"two maps of {sizes} pixels cannot be laid over each other; bring one to the other's size")

@@ -1,0 +1,79 @@
+"""Serve an app from this machine until Ctrl-C: one port that is free, one line that says where, no log of requests.
+
+Conventions: 127.0.0.1 unless another address is named. Port 0 is any that is free; where the asked one is taken, the next that is free within ten.
+"""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import uvicorn
+
+from faultscape.errors import OptionError, counted
+
+HOST, PORT, TRIES = "127.0.0.1", 8750, 10
+_BACKLOG, _PATIENCE = 128, 5  # seconds that idle connections are held
+
+
+def bind(host: str = HOST, port: int = PORT) -> socket.socket:
+    """Return a listening socket of an address and port, or of one of the next ports; OptionError where none can be had.
+
+    >>> with bind(port=0) as one, bind(port=0) as other:
+    ...     one.getsockname()[1] != other.getsockname()[1]
+    True
+    """
+    if not 0 <= port <= 65535:
+        raise OptionError(f"--port {port}: ports are 0 (any that is free) to 65535")
+    try:
+        (family, *_, address), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError):
+        raise OptionError(f"--host {host}: is no address of this machine; leave it out for {HOST}") from None
+    last = port if port == 0 else min(port + TRIES - 1, 65535)
+    for number in range(port, last + 1):
+        made = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            made.bind((address[0], number, *address[2:]))
+            made.listen(_BACKLOG)
+        except OSError as error:
+            made.close()
+            if error.errno != errno.EADDRINUSE:
+                raise OptionError(f"--host {host} --port {number}: {error.strerror}; choose another") from None
+        else:
+            return made
+    raise OptionError(f"--port {port}: it and the next {counted(TRIES - 1, 'port')} are taken; name another, or 0 for any that is free")
+
+
+def address_of(listener: socket.socket) -> str:
+    """Return the address that a person opens.
+
+    >>> with bind(port=0) as one:
+    ...     address_of(one).startswith("http://127.0.0.1:")
+    True
+    """
+    host, port = listener.getsockname()[:2]
+    if ipaddress.ip_address(host).is_unspecified:
+        host = socket.gethostname()
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+
+
+def is_private(listener: socket.socket) -> bool:
+    """Whether nobody but who works on this machine can reach a socket."""
+    return ipaddress.ip_address(listener.getsockname()[0]).is_loopback
+
+
+def serve(app: Any, listener: socket.socket, begun: Callable[[], None] | None = None) -> None:
+    """Answer requests on a socket until Ctrl-C; ``begun`` is called once the first can be."""
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, lifespan="off", timeout_keep_alive=_PATIENCE, timeout_graceful_shutdown=1, server_header=False
+    )  # fmt: skip
+    server = uvicorn.Server(config)
+    if begun is not None:
+        begun()
+    with suppress(KeyboardInterrupt):  # uvicorn gives it on once it has ended
+        server.run(sockets=[listener])
