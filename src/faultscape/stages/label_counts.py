@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from faultscape.classes.imagenet1k import imagenet_classes
 from faultscape.errors import FaultscapeError, counted
 from faultscape.labelling.answers import majority
 from faultscape.nouns import PairSlot, Slots
@@ -28,6 +29,15 @@ class LabelCount(NamedTuple):
     labelled: int
     partly: int
     undecided: bool
+
+
+def question_glosses(settings: Settings) -> dict[str, str]:
+    """Return what each class is in words, where that is known."""
+    if not settings.classes.wnids:
+        return settings.glosses
+    found = imagenet_classes()
+    of = dict(zip(found.wnids, found.glosses, strict=True))
+    return {name: of[wnid] for name, wnid in zip(settings.classes.names, settings.classes.wnids, strict=True) if wnid in of}
 
 
 def questions(root: Path, settings: Settings, slots: Slots, truth: str) -> dict[tuple[str, str], bool]:

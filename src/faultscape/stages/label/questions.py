@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from faultscape.classes.imagenet1k import imagenet_classes
 from faultscape.classes.mapping import by_name
 from faultscape.classes.names import class_place
 from faultscape.corpus.image_names import ids_meant
@@ -27,7 +26,7 @@ from faultscape.stages.evidence import current, tell_discards
 from faultscape.stages.label.masks import say_both
 from faultscape.stages.label.options import ExportOptions
 from faultscape.stages.label.result import Answered, Asked, import_line
-from faultscape.stages.label_counts import questions
+from faultscape.stages.label_counts import question_glosses, questions
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import local, put, refuse_twin
 from faultscape.study.lock import writing
@@ -75,7 +74,7 @@ def export(root: Path, study: str, options: ExportOptions, form: QuestionFormat)
     path = path if path.suffix.lower() == form.ending else path / f"questions{form.ending}"
     if todo:
         _keep_answers(form, path)
-        put(path, write_questions(form, path, todo, _glosses(settings)))
+        put(path, write_questions(form, path, todo, question_glosses(settings)))
     images, then = len({image for image, _ in todo}), import_line(study, str(path), truth, options.format)
     return Asked(str(path), len(todo), images, len(wanted) - len(todo), len(undecided), again, then, form.says)
 
@@ -230,12 +229,3 @@ def _known(image: str, word: str, images: Iterable[str], settings: Settings) -> 
     except FaultscapeError as error:
         name = by_name(word, settings)
         return ("", name) if name and name != "void" else (str(error).removeprefix("the answer: "), "")
-
-
-def _glosses(settings: Settings) -> dict[str, str]:
-    """Return what each class is in words, where that is known."""
-    if not settings.classes.wnids:
-        return settings.glosses
-    found = imagenet_classes()
-    of = dict(zip(found.wnids, found.glosses, strict=True))
-    return {name: of[wnid] for name, wnid in zip(settings.classes.names, settings.classes.wnids, strict=True) if wnid in of}

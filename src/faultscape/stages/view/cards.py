@@ -147,7 +147,12 @@ def choices(study: Opened, query: ImageQuery) -> dict[str, Choice]:
         out["by"] = Choice("by", "shown by", by, query.by, menu=True)
     if len(models) > 1:
         out["a"], out["b"] = _choice("a", "model a", models, query.a, "none"), _choice("b", "model b", models, query.b, "none")
-    orders = [("", "as collected"), ("id", "by id"), ("-disagreement", "most disagreement first"), ("disagreement", "least disagreement first")]
+    orders = [
+        ("", "as collected"),
+        ("id", "by id"),
+        ("-disagreement", "most disagreement first"),
+        ("disagreement", "least disagreement first"),
+    ]
     orders += [("agreement", "a and b agree least first"), ("-agreement", "a and b agree most first")]
     out["sort"] = Choice("sort", "order", tuple(orders if len(models) > 1 else orders[:2]), query.sort, menu=True)
     if not study.settings.classifies:

@@ -23,8 +23,8 @@ from faultscape.nouns import Predictions
 from faultscape.stages.view.between import CONCORDANCE
 from faultscape.stages.view.layers import MODEL, TRUTH, Layer, part_of, read_map
 from faultscape.stages.view.library import Opened
-from faultscape.study.tables import label_maps
 from faultscape.study.answers.labels import Answers
+from faultscape.study.tables import label_maps
 from faultscape.web import overlays
 
 _SHOWN = 8  # pairs of classes in which two maps part
@@ -63,7 +63,9 @@ def model_rows(study: Opened, place: int, truth: str) -> list[ModelRow]:
     cells = counts.count_image(stack, n, pairs, models)[0] if models else np.zeros((0, n, n), np.int64)
     cells[:, -1] = 0  # void of the truth
     values = _concordance(cells)
-    return [ModelRow(name, stack[j] is not None, values[j] if stack[j] is not None else None) for j, name in enumerate(study.models)]
+    return [
+        ModelRow(name, stack[j] is not None, values[j] if stack[j] is not None else None) for j, name in enumerate(study.models)
+    ]
 
 
 def pair_facts(study: Opened, place: int, first: str, second: str, truth: str) -> PairFacts | None:
@@ -109,7 +111,7 @@ def _maps(study: Opened, place: int, layers: Sequence[Layer]) -> list[np.ndarray
 def _concordance(cells: np.ndarray) -> list[float | None]:
     """Return the concordance of each of (P, n, n) cells, row = reference."""
     both = np.diagonal(cells, axis1=1, axis2=2)[:, :-1]
-    assert CONCORDANCE == miou.__name__
+    assert miou.__name__ == CONCORDANCE
     return [_number(value) for value in miou(both, cells.sum(2), cells.sum(1)).tolist()]
 
 

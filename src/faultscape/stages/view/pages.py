@@ -144,10 +144,12 @@ def _shared(library: Library, study: Opened, query: ImageQuery) -> dict[str, obj
     """Return what every template is given."""
     name = study.root.resolve().name
     said = study.said
-    about = Shared(
-        name, len(study.columns), study.models, said.read, said.lacking, study.settings.classifies, library.changed()
+    about = Shared(name, len(study.columns), study.models, said.read, said.lacking, study.settings.classifies, library.changed())
+    colours = (
+        dict(zip(study.classes.names, map("#{:02x}{:02x}{:02x}".format, *zip(*study.classes.colours, strict=True)), strict=True))
+        if study.classes.colours
+        else {}
     )
-    colours = dict(zip(study.classes.names, map("#{:02x}{:02x}{:02x}".format, *zip(*study.classes.colours, strict=True)), strict=True)) if study.classes.colours else {}
     return {"study": about, "query": query, "title": name, "colours": colours}
 
 

@@ -8,13 +8,13 @@ they are called now.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.renames import chains
-from faultscape.study.answers.schema import CHOICES, LABELS, RENAMED
+from faultscape.study.answers.schema import CHOICES, LABELS, RENAMED, TRAINING
 
 WORDS = ("first", "second", "both good", "both bad", "not sure", "skip")
 _COLUMNS = (
@@ -110,7 +110,11 @@ class Choices:
     def truths(self) -> list[str]:
         """Return the names of the truths that choices are of, sorted."""
         last = {(one.truth, question_of(one)): one for one in self.rows()}
-        return sorted({of for (of, _), one in last.items() if one.chosen})
+        return sorted({of for (of, _), one in last.items() if one.chosen and of != TRAINING})
+
+    def take_back(self, choices: Iterable[Choice], source: str) -> None:
+        """Take choices back; what was said stays in the database."""
+        self._held.add(CHOICES, [_row(replace(one, chosen="", key=None, time=0.0), source) for one in choices])
 
     def rename(self, renamed: Mapping[str, str]) -> None:
         """Call models otherwise, {was: now}, in all that was said so far."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.renames import chains, latest_name
-from faultscape.study.answers.schema import ANSWERS, DISCARDS, LABELS, RENAMED
+from faultscape.study.answers.schema import ANSWERS, DISCARDS, LABELS, RENAMED, TRAINING
 from faultscape.study.settings import read_settings
 
 _TAKEN_BACK = ""  # the answer of a row that takes back
@@ -43,11 +43,21 @@ class Answers:
     def discarded(self) -> dict[str, str]:
         """Return {image: reason} of all discarded images."""
         out: dict[str, str] = {}
-        for image, why, source in self._held.read(DISCARDS, "image", "reason", "source"):
+        for image, why, source, annotator in self._held.read(DISCARDS, "image", "reason", "source", "annotator"):
             if source == _NO_DISCARD:
                 out.pop(image, None)
-            else:
+            elif not annotator:
                 out[image] = why
+        return out
+
+    def discard_votes(self) -> dict[str, dict[str, str]]:
+        """Return {image: {annotator: reason}} of people's votes to discard an image, since it was last kept; they discard nothing by themselves."""
+        out: dict[str, dict[str, str]] = {}
+        for image, why, source, annotator in self._held.read(DISCARDS, "image", "reason", "source", "annotator"):
+            if source == _NO_DISCARD:
+                out.pop(image, None)
+            elif annotator:
+                out.setdefault(image, {})[annotator] = why
         return out
 
     def keep(self, images: Iterable[str]) -> int:
@@ -83,7 +93,7 @@ class Answers:
     def truths(self) -> list[str]:
         """Return the names of the truths that answers are of, sorted; one whose answers were all taken back is none."""
         counts = {(*key, truth): said for *key, said, truth in self._said()}
-        return sorted({key[-1] for key, said in counts.items() if said != _TAKEN_BACK})
+        return sorted({key[-1] for key, said in counts.items() if said != _TAKEN_BACK and key[-1] != TRAINING})
 
     def rename(self, renamed: Mapping[str, str]) -> None:
         """Call classes of the study's list, {name: one that no class of it has}, something else in all that was said so far.

@@ -1,0 +1,266 @@
+// Answering without waiting: the next items are loaded before they are needed, answers go into a queue that survives a reload, and each is sent until the server has it.
+(() => {
+  const $ = (id) => document.getElementById(id);
+  const all = (words, root = document) => [...root.querySelectorAll(words)];
+  const work = $("work");
+  if (!work) return;
+  const { token, task, user, store } = work.dataset;
+  const choices = task === "choices";
+  const AHEAD = 5, WAIT = [500, 1000, 2000, 5000, 10000];
+  const say = (words) => { $("said").textContent = words; };
+  const show = (id, yes) => { $(id).hidden = !yes; };
+
+  // The queue of answers that the server has not confirmed. One page of a browser sends at a time.
+  const place = ["faultscape", store, user, task].join(":");
+  const queue = () => { try { return JSON.parse(localStorage.getItem(place)) || []; } catch { return []; } };
+  const keep = (rows) => {
+    try { localStorage.setItem(place, JSON.stringify(rows)); } catch { say("this browser keeps nothing: do not close the page before all is sent"); memory = rows; }
+    const number = rows.length;
+    $("unsent").hidden = !number;
+    $("unsent").textContent = number + (number === 1 ? " answer" : " answers") + " not sent yet";
+  };
+  let memory = null;
+  const waiting = () => memory || queue();
+  let sending = false, failed = 0, timer = 0;
+  const locked = (act) => navigator.locks ? navigator.locks.request(place, act) : act();
+  const send = async () => {
+    if (sending || !waiting().length) return;
+    sending = true;
+    clearTimeout(timer);
+    try {
+      await locked(async () => {
+        while (waiting().length) {
+          const rows = waiting().slice(0, 20);
+          const answer = await fetch("/api/answers", {
+            method: "POST", headers: { "content-type": "application/json", "x-faultscape": token }, body: JSON.stringify({ task, answers: rows }),
+          });
+          if (answer.status === 401 || answer.status === 403) { refuse((await answer.json()).words + " Your answers are kept in this browser."); throw new Error("refused"); }
+          if (!answer.ok) throw new Error("status " + answer.status);
+          const { taken, refused } = await answer.json();
+          const gone = new Set([...taken, ...refused.map((row) => row.key)]);
+          for (const row of refused) refuse("An answer was not taken: " + row.why);
+          keep(waiting().filter((row) => !gone.has(row.key)));
+          failed = 0;
+        }
+      });
+    } catch {
+      timer = setTimeout(send, WAIT[Math.min(failed++, WAIT.length - 1)]);
+    }
+    sending = false;
+  };
+  const refuse = (words) => { $("feedback").textContent = words; show("feedback", true); };
+  const add = (row) => { keep([...waiting(), { key: crypto.randomUUID(), ...row }]); send(); };
+
+  // Items ahead, with their pictures decoded.
+  let ahead = [], current = null, last = null, begun = 0, session = null, finished = false, loading = false, paused = 0;
+  const name = (item) => item.id + ":" + item.repeat;
+  const picture = (address) => { const made = new Image(); made.src = address; return made.decode().catch(() => {}).then(() => made); };
+  const load = async () => {
+    if (loading || finished || ahead.length >= AHEAD) return;
+    loading = true;
+    const have = [...ahead, ...(current ? [current] : []), ...waiting().filter((row) => row.id && !row.undo)].map(name);
+    try {
+      const answer = await fetch("/api/items?" + new URLSearchParams({ task, number: AHEAD - ahead.length, have: have.join(",") }), { headers: { "x-faultscape": token } });
+      if (answer.ok) {
+        const found = await answer.json();
+        finished = found.finished;
+        for (const item of found.items) {
+          item.ready = Promise.all(item.pictures.map(picture));
+          ahead.push(item);
+        }
+      } else if (answer.status === 401) { location.href = "/"; return; } else throw new Error("status " + answer.status);
+    } catch {
+      setTimeout(load, 1000);
+    }
+    loading = false;
+    if (!current) next();
+  };
+
+  const next = async () => {
+    current = ahead.shift() || null;
+    load();
+    show("waiting", !current && !finished);
+    show("finished", !current && finished);
+    work.hidden = !current;
+    if (!current) { if (finished) { show("undo-last", Boolean(last)); $("finished").querySelector("h1").focus(); } return; }
+    if (session !== null && current.session.number !== session && current.session.number !== paused) {
+      paused = current.session.number;
+      ahead.unshift(current);
+      current = null;
+      work.hidden = true;
+      $("paused").textContent = "You have answered " + session * work_size() + " items or so. Rest your eyes, then go on.";
+      show("pause", true);
+      $("pause").querySelector("h1").focus();
+      return;
+    }
+    draw(current);
+  };
+  let size = 20;
+  const work_size = () => size;
+
+  const stages = all(".stage", work);
+  const draw = (item) => {
+    session = item.session.number;
+    size = item.session.size;
+    begun = performance.now();
+    $("where").textContent = (item.training ? "Training: " : "") + "item " + item.session.done + " of " + item.session.size + (item.remaining ? ", " + item.remaining + " left in all" : "");
+    $("session").max = item.session.size;
+    $("session").value = item.session.done - 1;
+    if (choices) {
+      $("asked").textContent = item.classes.length ? "Which shows " + item.classes.join(", ") + " better?" : "Which is better?";
+      $("mark").hidden = !item.classes.length;
+    } else {
+      $("asked").textContent = "Does this picture contain " + article(item.class) + "?";
+      $("gloss").textContent = item.gloss;
+      show("gloss", Boolean(item.gloss));
+      const examples = $("examples");
+      examples.hidden = !item.examples.length;
+      examples.querySelector(".examples").replaceChildren(...item.examples.map((address) => { const made = new Image(); made.src = address; made.alt = "an image that shows " + item.class; return made; }));
+    }
+    for (const stage of stages) {
+      const side = stage.closest("[data-say]")?.dataset.say;
+      const photo = stage.querySelector(".photo");
+      photo.src = item.photo;
+      photo.width = item.width;
+      photo.height = item.height;
+      photo.alt = "the image";
+      if (side) { stage.querySelector(".over").dataset.side = side; }
+    }
+    lay();
+    move(0, 0, 1);
+    work.dataset.item = item.id;
+    say($("asked").textContent);
+  };
+  const article = (word) => (/^[aeiou]/i.test(word) ? "an " : "a ") + word;
+
+  // How maps are shown: filled, as outlines, not at all; blended, flickering; the class marked.
+  let way = "fill", marked = true, flicker = 0;
+  const lay = () => {
+    if (!choices || !current) return;
+    for (const stage of stages) {
+      const over = stage.querySelector(".over"), mark = stage.querySelector(".mark"), side = current[over.dataset.side];
+      over.hidden = way === "none";
+      over.style.opacity = way === "outline" ? "1" : String($("blend").value / 100);
+      if (way !== "none") over.src = side[way];
+      mark.hidden = !(marked && side.mark);
+      if (side.mark) mark.src = side.mark;
+    }
+    for (const button of all("[data-way]")) button.setAttribute("aria-pressed", String(button.dataset.way === way));
+    $("mark").setAttribute("aria-pressed", String(marked));
+  };
+  const turn = () => {
+    clearInterval(flicker);
+    flicker = flicker ? 0 : setInterval(() => { for (const over of all(".over", work)) over.hidden = !over.hidden; }, 450);
+    $("flicker").setAttribute("aria-pressed", String(Boolean(flicker)));
+    if (!flicker) lay();
+  };
+
+  // Zoom and movement, the same on both sides.
+  let x = 0, y = 0, scale = 1;
+  const move = (to_x, to_y, to_scale) => {
+    [x, y, scale] = to_scale <= 1 ? [0, 0, 1] : [to_x, to_y, Math.min(to_scale, 16)];
+    for (const stage of stages) stage.style.transform = "translate(" + x + "px," + y + "px) scale(" + scale + ")";
+    show("whole", scale > 1);
+  };
+  const zoom = (frame, at_x, at_y, by) => {
+    const box = frame.getBoundingClientRect(), px = at_x - box.left, py = at_y - box.top, to = Math.max(1, Math.min(16, scale * by));
+    move(px - (px - x) * to / scale, py - (py - y) * to / scale, to);
+  };
+  const held = new Map();
+  let moved = false, apart = 0;
+  for (const frame of all(".frame", work)) {
+    frame.addEventListener("wheel", (event) => { event.preventDefault(); zoom(frame, event.clientX, event.clientY, event.deltaY < 0 ? 1.25 : 0.8); }, { passive: false });
+    frame.addEventListener("pointerdown", (event) => { held.set(event.pointerId, event); moved = false; });
+    frame.addEventListener("pointermove", (event) => {
+      const before = held.get(event.pointerId);
+      if (!before) return;
+      held.set(event.pointerId, event);
+      if (held.size === 2) {
+        const [one, other] = [...held.values()], now = Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
+        if (apart) zoom(frame, (one.clientX + other.clientX) / 2, (one.clientY + other.clientY) / 2, now / apart);
+        apart = now;
+        moved = true;
+      } else if (scale > 1) {
+        const by_x = event.clientX - before.clientX, by_y = event.clientY - before.clientY;
+        moved ||= Math.hypot(by_x, by_y) > 2;
+        move(x + by_x, y + by_y, scale);
+      }
+    });
+    for (const end of ["pointerup", "pointercancel", "pointerleave"]) frame.addEventListener(end, (event) => { held.delete(event.pointerId); apart = 0; });
+    frame.addEventListener("dragstart", (event) => event.preventDefault());
+  }
+
+  const answer = (chosen) => {
+    if (!current || $("reasons").open) return;
+    show("feedback", false);
+    const item = current, shown = choices ? { way, marked, zoomed: scale > 1 } : {};
+    add({ id: item.id, repeat: item.repeat, chosen, seconds: Math.round(performance.now() - begun) / 1000, shown });
+    last = item;
+    if (item.training && item.expected) {
+      const right = item.expected === chosen;
+      refuse(right ? "Yes: that is what was expected." : "Expected here: " + item.expected + ". You said " + chosen + ".");
+    }
+    next();
+  };
+  const undo = () => {
+    if (!last) { say("nothing to undo"); return; }
+    const rows = waiting(), at = rows.findLastIndex((row) => row.id === last.id && row.repeat === last.repeat && !row.undo);
+    if (at >= 0 && !sending) keep(rows.filter((_, k) => k !== at));
+    else add({ id: last.id, repeat: last.repeat, undo: true });
+    if (current) ahead.unshift(current);
+    ahead.unshift(last);
+    last = null;
+    show("feedback", false);
+    show("finished", false);
+    next();
+    say("the last answer is taken back");
+  };
+  const discard = () => { $("reason-text").value = ""; $("reasons").showModal(); };
+  $("reasons").addEventListener("close", () => {
+    if ($("reasons").returnValue !== "discard" || !current) return;
+    const reason = $("reasons").querySelector("[name=reason]:checked").value;
+    add({ id: current.id, repeat: current.repeat, discard: reason, text: $("reason-text").value.trim(), seconds: Math.round(performance.now() - begun) / 1000 });
+    ahead = ahead.filter((item) => item.image_id !== current.image_id);
+    last = null;
+    next();
+  });
+  const go_on = () => { show("pause", false); session = null; next(); };
+
+  for (const button of all("[data-say]", work)) button.addEventListener("click", (event) => { if (moved) { moved = false; event.preventDefault(); return; } answer(button.dataset.say); });
+  for (const button of all("[data-way]", work)) button.addEventListener("click", () => { way = button.dataset.way; lay(); });
+  $("undo").addEventListener("click", undo);
+  $("undo-last").addEventListener("click", undo);
+  $("discard").addEventListener("click", discard);
+  $("go-on").addEventListener("click", go_on);
+  $("unsent").addEventListener("click", send);
+  $("whole").addEventListener("click", () => move(0, 0, 1));
+  if (choices) {
+    $("flicker").addEventListener("click", turn);
+    $("mark").addEventListener("click", () => { marked = !marked; lay(); });
+    $("blend").addEventListener("input", lay);
+  }
+
+  const forced = "forced" in work.dataset;
+  const keys = choices
+    ? { 1: "left", ArrowLeft: "left", 2: "right", ArrowRight: "right", ...(forced ? {} : { 3: "both good", 4: "both bad", 5: "not sure", s: "skip" }) }
+    : { y: "yes", n: "no", 5: "unsure" };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || $("reasons").open || event.target.closest("input:not([type=range]), select, textarea")) return;
+    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    if (!$("pause").hidden) { if (key === "Enter" && event.target.tagName !== "BUTTON") { event.preventDefault(); go_on(); } return; }
+    if (event.target.type === "range" && key.startsWith("Arrow")) return;
+    if (key === "u") { event.preventDefault(); undo(); return; }
+    if (!current) return;
+    if (key in keys) { event.preventDefault(); answer(keys[key]); return; }
+    if (key === "x") { event.preventDefault(); discard(); return; }
+    if (key === "0") { move(0, 0, 1); return; }
+    if (!choices) return;
+    if (key === " " && event.target.tagName !== "BUTTON") { event.preventDefault(); turn(); } else if (key === "f" || key === "o" || key === "p") { way = { f: "fill", o: "outline", p: "none" }[key]; lay(); } else if (key === "h" && !$("mark").hidden) { marked = !marked; lay(); }
+  });
+  window.addEventListener("online", send);
+  window.addEventListener("beforeunload", (event) => { if (memory && memory.length) event.preventDefault(); });
+
+  keep(waiting());
+  send();
+  load();
+})();

@@ -1,0 +1,55 @@
+"""What a person may ask of `label serve`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from faultscape.errors import OptionError
+from faultscape.stages.given_options import refuse_empty
+from faultscape.study.answers.schema import LABELS
+from faultscape.study.tables.selections import MAIN
+
+MOST_OVERLAP, MOST_SESSION = 100, 1000
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """How items are shared among annotators."""
+
+    overlap: int = 2
+    session: int = 20
+    repeats: float = 0.1
+    discard_votes: int = 1
+    training: str | None = None
+    adaptive: bool = False
+
+    def __post_init__(self) -> None:
+        refuse_empty(self)
+        if not 1 <= self.overlap <= MOST_OVERLAP:
+            raise OptionError(f"--overlap {self.overlap}: how many people answer each item, 1 to {MOST_OVERLAP}")
+        if not 1 <= self.session <= MOST_SESSION:
+            raise OptionError(f"--session {self.session}: how many items come before a pause, 1 to {MOST_SESSION}")
+        if not 0 <= self.repeats <= 0.5:
+            raise OptionError(f"--repeats {self.repeats}: the share of items that are asked again in the other order, 0 to 0.5")
+        if self.discard_votes < 1:
+            raise OptionError(
+                f"--discard-votes {self.discard_votes}: how many people it takes at least to discard an image, 1 or more"
+            )
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """Where to listen, where answers go, and what is asked of whom: see `label serve`. ``truth`` is the name that answers are kept under."""
+
+    host: str
+    port: int
+    database: str | None = None
+    selection: str = MAIN
+    truth: str = LABELS
+    forced: bool = False
+    seed: int = 0
+    invites: bool = False
+    campaign: Campaign = Campaign()
+
+    def __post_init__(self) -> None:
+        refuse_empty(self)

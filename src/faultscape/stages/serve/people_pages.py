@@ -1,0 +1,110 @@
+"""The entrance, and who takes part: invitations, how far each person is, and leaving.
+
+Conventions: an invite link is shown once, to the organiser who made it. Its page does not send people on by itself: a cookie that is set on the way from another site is not sent along with what follows, but from a page of ours it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from faultscape.errors import LabellingError, OptionError
+from faultscape.stages.serve.campaign import Campaign
+from faultscape.stages.serve.gate import Gate, NoEntryError
+from faultscape.study.answers.annotators import ANNOTATOR, ORGANISER
+from faultscape.web.app import page
+
+_MOST_FORM = 16 << 10
+
+
+def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
+    """Return the routes of the entrance and of people."""
+    routes = APIRouter()
+
+    @routes.get("/", response_class=HTMLResponse)
+    def home(request: Request) -> Response:
+        try:
+            gate.annotator(request)
+        except NoEntryError:
+            return page(request, "enter.html.jinja", 200, None, title=campaign.title, open=gate.open_, links=(), user_name="")
+        return RedirectResponse("/work", 303)
+
+    @routes.post("/enter", response_class=HTMLResponse)
+    async def enter(request: Request) -> Response:
+        gate.refuse_elsewhere(request)
+        name = (await form(request)).get("name", "")
+        response = RedirectResponse("/work", 303)
+        await run_in_threadpool(gate.enter_by_name, request, response, name)
+        return response
+
+    @routes.get("/join/{token}", response_class=HTMLResponse)
+    def join(request: Request, token: str) -> Response:
+        response = HTMLResponse()
+        who = gate.enter(request, response, token)
+        welcome = page(request, "welcome.html.jinja", 200, None, title=campaign.title, name=who.name, links=(), user_name="")
+        welcome.headers["set-cookie"] = response.headers["set-cookie"]
+        return welcome
+
+    @routes.post("/leave")
+    async def leave(request: Request) -> Response:
+        gate.writer(request, token=(await form(request)).get("token", ""))
+        response = RedirectResponse("/", 303)
+        response.delete_cookie("faultscape", path="/")
+        return response
+
+    @routes.get("/people", response_class=HTMLResponse)
+    def people(request: Request) -> Response:
+        return _people(request)
+
+    @routes.post("/people", response_class=HTMLResponse)
+    async def change(request: Request) -> Response:
+        given = await form(request)
+        gate.writer(request, organiser=True, token=given.get("token", ""))
+        return await run_in_threadpool(_change, request, given)
+
+    def _change(request: Request, given: dict[str, str]) -> Response:
+        act, pseudonym = given.get("act", ""), given.get("pseudonym", "")
+        if act == "invite":
+            name = " ".join(given.get("name", "").split())
+            if not 0 < len(name) <= 80:
+                raise LabellingError("a name has 1 to 80 characters")
+            made, token = gate.people.invite(name, ORGANISER if given.get("organiser") else ANNOTATOR)
+            return _people(request, made.name, token)
+        if act == "link":
+            return _people(request, gate.people.find(pseudonym).name or pseudonym, gate.people.new_token(pseudonym))
+        if act in ("remove", "remove with answers"):
+            gate.people.delete(pseudonym)
+            if act == "remove with answers":
+                campaign.take_back_all(pseudonym)
+            gate.forget()
+            return RedirectResponse("/people", 303)
+        raise OptionError(f"{act[:40]!r} is nothing that can be done to people")
+
+    def _people(request: Request, invited: str = "", token: str = "") -> Response:
+        who = gate.organiser(request)
+        address = f"{request.url.scheme}://{request.headers.get('host', '')}/join/{token}" if token else ""
+        return page(
+            request, "people.html.jinja", 200, None, title=campaign.title, rows=campaign.progress(gate.people.everybody()), token=gate.token(who),
+            links=links(who), user_name=who.name or who.pseudonym, invited=invited, address=address, me=who.pseudonym, options=campaign.options.campaign,
+        )  # fmt: skip
+
+    return routes
+
+
+async def form(request: Request) -> dict[str, str]:
+    """Return the fields of a form, of which the last of a name counts; OptionError for one that is too large, or no form."""
+    data = bytearray()
+    async for part in request.stream():
+        data += part
+        if len(data) > _MOST_FORM:
+            raise OptionError(f"a form of more than {_MOST_FORM:,} bytes is not taken")
+    try:
+        return {
+            name: values[-1] for name, values in parse_qs(bytes(data).decode(), keep_blank_values=True, max_num_fields=50).items()
+        }
+    except ValueError:
+        raise OptionError("expected the fields of a form") from None

@@ -1,0 +1,148 @@
+"""Where people answer: the page, the items that it loads ahead, their pictures, and the answers that it sends.
+
+Conventions: a page and an answer's address never name a model: the left and the right map are those that this person was handed. Bodies are JSON, bounded, and an answer that cannot be taken says why and does not hinder the others. An answer carries
+a key of its own, by which it counts once however often it is sent.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+
+from faultscape.errors import OptionError
+from faultscape.stages.serve.campaign import Campaign, Given
+from faultscape.stages.serve.gate import Gate
+from faultscape.stages.serve.items import CHOICES, ChoiceItem, QuestionItem
+from faultscape.stages.serve.pictures import LONGEST, WAYS, overlay, photo, read_map
+from faultscape.study.tables import label_maps
+from faultscape.web.app import NotFoundError, page, send_picture
+from faultscape.web.photos import Pictures
+
+MOST_BODY = 256 << 10  # bytes of answers sent at once
+_MOST_AHEAD, _MOST_ROWS = 10, 100
+REASONS = ("not a natural photograph", "none of the classes", "unreadable", "something else")
+
+
+def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> APIRouter:
+    """Return the routes on which people answer."""
+    routes = APIRouter()
+
+    @routes.get("/work", response_class=HTMLResponse)
+    def work(request: Request) -> Response:
+        who = gate.annotator(request)
+        return page(
+            request, "work.html.jinja", 200, None, title=campaign.title, task=campaign.task, user=who.pseudonym, user_name=who.name or who.pseudonym,
+            token=gate.token(who), store=campaign.title, forced=campaign.options.forced, reasons=REASONS, links=links(who),
+        )  # fmt: skip
+
+    @routes.get("/api/items")
+    def items(request: Request) -> Response:
+        who = gate.annotator(request)
+        asked = request.query_params
+        number = asked.get("number", "1")
+        if not (number.isdecimal() and 0 < int(number) <= _MOST_AHEAD):
+            raise OptionError(f"number={number[:20]}: 1 to {_MOST_AHEAD} items are given at once")
+        have = {tuple(word.rpartition(":")[::2]) for word in asked.get("have", "").split(",") if word}
+        given = campaign.items_for(who.pseudonym, {(id_, int(r)) for id_, r in have if r in ("0", "1")}, int(number))
+        left = campaign.left_for(who.pseudonym)
+        return JSONResponse(
+            {"items": [_shown(campaign, one, left) for one in given], "finished": not given and not left},
+            headers={"cache-control": "no-store"},
+        )
+
+    @routes.post("/api/answers")
+    async def answers(request: Request) -> Response:
+        who = gate.writer(request)
+        rows = (await json_body(request)).get("answers")
+        if not isinstance(rows, list) or len(rows) > _MOST_ROWS:
+            raise OptionError(f"expected a list of at most {_MOST_ROWS} answers")
+        taken, refused = await run_in_threadpool(_take_all, campaign, who.pseudonym, rows)
+        return JSONResponse({"taken": taken, "refused": refused}, headers={"cache-control": "no-store"})
+
+    @routes.get("/item/{id}/photo")
+    def item_photo(request: Request, id: str) -> Response:
+        gate.annotator(request)
+        image = campaign.image_of(campaign.find(id))
+        return send_picture(request, pictures, f"photo\n{image.id}\n{image.digest}\n{LONGEST}", lambda: photo(image))
+
+    @routes.get("/item/{id}/{repeat}/{side}/{way}")
+    def item_map(request: Request, id: str, repeat: str, side: str, way: str) -> Response:
+        who = gate.annotator(request)
+        item = campaign.find(id)
+        if side not in ("left", "right") or way not in WAYS or repeat not in ("0", "1") or not isinstance(item, ChoiceItem):
+            raise NotFoundError("there is no such picture")
+        model = campaign.model_on(who.pseudonym, item, int(repeat), side)
+        image = campaign.image_of(item)
+        key = "\n".join(
+            ["map", model, campaign.shown_digest(model, item.image), image.id, way, *(item.classes if way == "mark" else ())]
+        )
+
+        def made() -> tuple[bytes, str]:
+            folder = label_maps.predictions(campaign.root, model)
+            return overlay(
+                read_map(campaign.root, campaign.settings, folder, image, model), campaign.settings, image, way, item.classes
+            )
+
+        return send_picture(request, pictures, key, made)
+
+    @routes.get("/example/{number}")
+    def example(request: Request, number: str) -> Response:
+        gate.annotator(request)
+        image = campaign.example(number)
+        return send_picture(request, pictures, f"photo\n{image.id}\n{image.digest}\n320", lambda: photo(image, 320))
+
+    return routes
+
+
+async def json_body(request: Request, most: int = MOST_BODY) -> dict[str, Any]:
+    """Return the JSON object that a request carries; OptionError where it carries none, or one of more than ``most`` bytes."""
+    data = bytearray()
+    async for part in request.stream():
+        data += part
+        if len(data) > most:
+            raise OptionError(f"more than {most:,} bytes at once are not taken")
+    try:
+        found = json.loads(bytes(data))
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise OptionError("expected a JSON object")
+    return found
+
+
+def _take_all(campaign: Campaign, pseudonym: str, rows: list[Any]) -> tuple[list[str], list[dict[str, str]]]:
+    """Take answers one by one; returns the keys of those that are kept, and of the others with why."""
+    taken, refused = [], []
+    for row in rows:
+        key = str(row.get("key", ""))[:100] if isinstance(row, dict) else ""
+        why = campaign.take(pseudonym, row) if isinstance(row, dict) else "it is no JSON object"
+        if why:
+            refused.append({"key": key, "why": why})
+        else:
+            taken.append(key)
+    return taken, refused
+
+
+def _shown(campaign: Campaign, given: Given, left: int) -> dict[str, Any]:
+    """Return what the page is told of an item: nothing that names a model."""
+    item, image = given.item, campaign.image_of(given.item)
+    at = f"/item/{item.id}"
+    photo_at = f"{at}/photo"
+    about: dict[str, Any] = {
+        "id": item.id, "repeat": given.repeat, "image_id": campaign.number_of(item), "photo": photo_at, "width": image.width, "height": image.height,
+        "training": given.training, "expected": given.expected, "remaining": left,
+        "session": {"number": given.session, "done": given.position, "size": campaign.options.campaign.session},
+    }  # fmt: skip
+    if campaign.task == CHOICES and isinstance(item, ChoiceItem):
+        sides = {}
+        for side in ("left", "right"):
+            sides[side] = {way: f"{at}/{given.repeat}/{side}/{way}" for way in WAYS if way != "mark" or item.classes}
+        about |= {"classes": list(item.classes), **sides}
+        about["pictures"] = [photo_at, *(sides[side]["fill"] for side in sides)]
+    elif isinstance(item, QuestionItem):
+        about |= {"class": item.class_, "gloss": item.gloss, "examples": campaign.examples(item), "pictures": [photo_at]}
+    return about
