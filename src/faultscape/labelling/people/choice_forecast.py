@@ -1,7 +1,7 @@
 """How many more answers until the order of two models is settled: a forecast, from what the answers so far leave open.
 
 Conventions: ``wins`` are answers that chose f, and that chose g; ``undecided`` chose neither (both good, both bad, not sure) and move the order not at all. The rate at which f is chosen, of answers that
-choose, has a Beta posterior from a uniform prior; the share of answers that choose has another. The order is settled where the posterior leaves at most 1 - ``level`` that it is the
+choose, has a Beta posterior from a uniform prior; so has the share of answers that choose, where any did not (where none did, all to come do). The order is settled where the posterior leaves at most 1 - ``level`` that it is the
 other one. What is forecast assumes that answers to come are exchangeable with those so far: the same people, and images drawn as these were, with no effect of picking
 (a selector that has shown its most telling images first breaks that, and makes the forecast too short). The chance of an order is looked at after each block: who stops at the first block that settles
 it is misled more often than 1 - ``level``; an interval holds for a number of answers that was fixed beforehand.
@@ -57,9 +57,9 @@ def order_chance(f_wins: np.ndarray | float, g_wins: np.ndarray | float) -> np.n
 
 
 def forecast_answers(
-    f_wins: int,
-    g_wins: int,
-    undecided: int = 0,
+    f_wins: float,
+    g_wins: float,
+    undecided: float = 0,
     *,
     level: float = LEVEL,
     block: int = BLOCK,
@@ -72,7 +72,7 @@ def forecast_answers(
     OptionError for numbers below 0, or a level that is not above .5 and below 1.
 
     >>> str(forecast_answers(7, 3)), str(forecast_answers(20, 3))
-    ('forecast: 20 more answers (80 % range 10 to beyond 1000)', 'settled now')
+    ('forecast: 10 more answers (80 % range 10 to 160)', 'settled now')
     """
     if min(f_wins, g_wins, undecided) < 0:
         raise OptionError(f"numbers of answers cannot be below 0; got {f_wins}, {g_wins} and {undecided}")
