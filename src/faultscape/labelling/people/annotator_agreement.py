@@ -1,0 +1,221 @@
+"""How far annotators agree: Krippendorff's alpha of all, Cohen's kappa of each two, and the mIoU of the masks of each two.
+
+Conventions: votes are columns (see ``vote_columns``); of several votes of one annotator on one item the last counts. Alpha compares votes on the same item, whoever gave
+them; an item with one vote has nothing to compare. 1 is full agreement, 0 what chance would give. Undefined is NaN: alpha and kappa where all votes are alike, since
+then nothing says what chance would give. Tables of pairs are (A, A), symmetric; on the diagonal of ``common`` stands how many items each annotator has.
+Source: Krippendorff 2019, chapter 12 (alpha; the bootstrap is ours, over items, where his draws pairs of votes); Cohen 1960 (kappa); Jaccard 1901 (IoU).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+
+from faultscape.errors import LabellingError, OptionError, closest, counted
+from faultscape.labelling.people.vote_columns import latest_votes, same_length, size_of, vote_column
+from faultscape.maps.counts import confusions
+from faultscape.metrics.intervals.units import LEAST, LEVEL
+from faultscape.metrics.pixel import miou
+from faultscape.ranking.intervals import LOST, percentile_interval
+
+Scale = Literal["nominal", "ordinal", "interval"]
+SCALES = get_args(Scale)
+RESAMPLES = 2000
+COMMON = LEAST  # fewer items in common carry no kappa
+_CHUNK = 1 << 22
+
+Masks = tuple[Sequence[int], np.ndarray | Sequence[np.ndarray]]  # who labelled an image, and their maps of places, in that order
+
+
+@dataclass(frozen=True, eq=False)
+class Alpha:
+    """Krippendorff's alpha and its bootstrap interval (2,), of so many items with two votes or more and so many votes on them."""
+
+    value: float
+    interval: np.ndarray
+    items: int
+    votes: int
+
+
+@dataclass(frozen=True, eq=False)
+class PairAgreement:
+    """Of each two annotators (A, A): Cohen's kappa, the share of common items on which they said the same, and how many items they have in common."""
+
+    kappa: np.ndarray
+    alike: np.ndarray
+    common: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class MaskAgreement:
+    """Of each two annotators (A, A): the mIoU of their masks over the images both labelled, NaN without any, and how many these are."""
+
+    miou: np.ndarray
+    images: np.ndarray
+
+
+def alpha(
+    item: ArrayLike,
+    annotator: ArrayLike,
+    label: ArrayLike,
+    scale: Scale = "nominal",
+    *,
+    values: ArrayLike | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    level: float = LEVEL,
+) -> Alpha:
+    """Return Krippendorff's alpha of votes (N,), and the percentile interval over items drawn anew, NaN below six items or where more than 2 % of the draws have none.
+
+    Labels are nominal, ranks (``ordinal``), or stand for the numbers ``values`` (C,), by default 0, 1, ... (``interval``). LabellingError for columns that are none, OptionError for another scale.
+
+    >>> round(alpha([0, 0, 1, 1, 2, 2], [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 0, 1]).value, 4)
+    0.4444
+    """
+    if scale not in SCALES:
+        raise OptionError(f"scale {scale!r} is not known; use {', '.join(SCALES)}.{closest(str(scale), SCALES)}")
+    item, _, label = _last_votes(item, annotator, label)
+    size = int(label.max()) + 1 if len(label) else 0
+    numbers = np.arange(size, dtype=float) if values is None else np.asarray(values, float)
+    if numbers.ndim != 1 or len(numbers) < size or not np.isfinite(numbers).all():
+        raise OptionError(f"values: expected a finite number for each of {size} labels; got {numbers.shape[0] if numbers.ndim else 1}")
+    _, item = np.unique(item, return_inverse=True)
+    counts = np.zeros((int(item.max(initial=-1)) + 1, size), np.int64)
+    np.add.at(counts, (item, label), 1)
+    counts = counts[counts.sum(1) > 1]  # items with two votes or more
+    if not len(counts):
+        return Alpha(np.nan, np.full(2, np.nan), 0, 0)
+    patterns, times = np.unique(counts, axis=0, return_counts=True)  # items with the same votes are one, drawn as often
+    value = float(_alphas(patterns, times[None].astype(float), scale, numbers)[0])
+    interval = np.full(2, np.nan)
+    if len(counts) >= LEAST and not np.isnan(value):
+        rng, draws, step = np.random.default_rng(seed), [], max(1, _CHUNK // max(patterns.shape))
+        for low in range(0, resamples, step):
+            weights = rng.multinomial(len(counts), times / len(counts), size=min(step, resamples - low)).astype(float)
+            draws.append(_alphas(patterns, weights, scale, numbers))
+        replicates = np.concatenate(draws) if draws else np.full(1, np.nan)
+        if np.isnan(replicates).mean() <= LOST:
+            interval = percentile_interval(replicates[:, None], level)[0]
+    return Alpha(value, interval, len(counts), int(counts.sum()))
+
+
+def pair_agreement(
+    item: ArrayLike, annotator: ArrayLike, label: ArrayLike, *, annotators: int | None = None, common: int = COMMON
+) -> PairAgreement:
+    """Return Cohen's kappa, the share said alike and the number of common items of each two annotators (A, A).
+
+    Kappa is NaN where two have fewer than ``common`` items in common, and where both said one and the same label of all; the share is NaN without any.
+    LabellingError for columns that are none.
+
+    >>> said = pair_agreement(np.repeat(range(8), 2), [0, 1] * 8, [0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 1, 1, 0])
+    >>> said.kappa[0, 1].round(3), said.alike[0, 1], said.common.tolist()
+    (np.float64(0.5), np.float64(0.75), [[8, 8], [8, 8]])
+    """
+    item, annotator, label = _last_votes(item, annotator, label)
+    people, size = size_of(annotator, annotators, "annotator"), int(label.max(initial=0)) + 1
+    shape = (int(item.max(initial=-1)) + 1, people)
+    given = csr_array((np.ones(len(item)), (item, annotator)), shape=shape)
+    both = (given.T @ given).toarray()
+    own = [csr_array((np.ones(int(m.sum())), (item[m], annotator[m])), shape=shape) for m in (label == y for y in range(size))]
+    alike, chance = np.zeros((people, people)), np.zeros((people, people))
+    for one in own:
+        alike += (one.T @ one).toarray()
+        mine = (one.T @ given).toarray()  # how often the row annotator said it, of the items that both have
+        chance += mine * mine.T
+    share = np.divide(alike, both, out=np.full(both.shape, np.nan), where=both > 0)
+    rest = both**2 - chance
+    kappa = np.divide(alike * both - chance, rest, out=np.full(both.shape, np.nan), where=(rest > 0) & (both >= common))
+    return PairAgreement(kappa, share, both.astype(np.int64))
+
+
+def undefined_text(said: PairAgreement, names: Sequence[str], common: int = COMMON) -> list[str]:
+    """Return a line for each two annotators without a kappa that says why.
+
+    >>> undefined_text(pair_agreement([0, 0], [0, 1], [1, 1]), ["anna", "ben"])
+    ['anna and ben: 1 item in common; kappa needs 6']
+    """
+    out = []
+    for a, b in zip(*np.triu_indices(len(names), 1), strict=True):
+        number = int(said.common[a, b])
+        if number < common:
+            out.append(f"{names[a]} and {names[b]}: {counted(number, 'item')} in common; kappa needs {common}")
+        elif np.isnan(said.kappa[a, b]):
+            out.append(f"{names[a]} and {names[b]}: both gave one and the same answer to all {counted(number, 'common item')}; kappa is not defined")
+    return out
+
+
+def mask_counts(labelled: Iterable[Masks], annotators: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return counts (A, A, C, C) of pixels that the row annotator calls y and the column annotator z, and the number of common images (A, A), from one image after another.
+
+    Each image is (who, maps): the numbers of those who labelled it, and their maps of places, void being C. What either calls void counts for nothing. Memory does not grow with the images.
+    LabellingError for an annotator that is not one or is named twice, LabelMapError for maps that differ in size or hold more than C.
+
+    >>> counts, images = mask_counts([((0, 1), np.array([[[0, 1, 1, 2]], [[0, 0, 1, 1]]], np.uint8))], 2, 2)
+    >>> counts[0, 1].tolist(), images.tolist()
+    ([[1, 0], [1, 1]], [[1, 1], [1, 1]])
+    """
+    counts, images = np.zeros((annotators, annotators, classes, classes), np.int64), np.zeros((annotators, annotators), np.int64)
+    for number, (who, maps) in enumerate(labelled):
+        people = vote_column(who, f"annotators of image {number}", annotators)
+        if len(people) != len(maps) or len(np.unique(people)) != len(people):
+            raise LabellingError(f"image {number}: expected one map of each of its annotators; got {len(maps)} maps of {people.tolist()}")
+        images[people[:, None], people] += 1
+        if len(people) < 2:
+            continue
+        first, second = np.triu_indices(len(people), 1)
+        found = confusions(maps, classes + 1, np.stack([first, second], 1))[:, :classes, :classes]
+        counts[people[first], people[second]] += found
+        counts[people[second], people[first]] += found.transpose(0, 2, 1)
+    return counts, images
+
+
+def mask_agreement(counts: np.ndarray, images: np.ndarray) -> MaskAgreement:
+    """Return the mIoU of the masks of each two annotators over their common images, pixels pooled, classes that either has; NaN on the diagonal and without common images.
+
+    >>> mask_agreement(*mask_counts([((0, 1), np.array([[[0, 1, 1, 2]], [[0, 0, 1, 1]]], np.uint8))], 2, 2)).miou.tolist()
+    [[nan, 0.5], [0.5, nan]]
+    """
+    return MaskAgreement(miou_of_counts(counts), np.array(images))
+
+
+def miou_of_counts(counts: np.ndarray) -> np.ndarray:
+    """Return (...) the mIoU of confusion counts (..., C, C) without void, classes that either side has.
+
+    >>> miou_of_counts(np.array([[2, 1], [0, 1]])).round(4)
+    np.float64(0.5833)
+    """
+    void = ((0, 0),) * (counts.ndim - 2) + ((0, 1),)
+    rows, columns = (np.pad(counts.sum(axis), void) for axis in (-1, -2))
+    return miou(np.diagonal(counts, axis1=-2, axis2=-1), rows, columns)
+
+
+def _last_votes(item: ArrayLike, annotator: ArrayLike, label: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    item, annotator, label = vote_column(item, "item"), vote_column(annotator, "annotator"), vote_column(label, "label")
+    same_length(item=item, annotator=annotator, label=label)
+    rows = latest_votes(item, annotator)
+    return item[rows], annotator[rows], label[rows]
+
+
+def _alphas(counts: np.ndarray, weights: np.ndarray, scale: Scale, numbers: np.ndarray) -> np.ndarray:
+    """Return (B,) alpha = 1 - D_o / D_e of units with values (U, C), each counted as often as the weights (B, U) say (Krippendorff 2019, 12.3)."""
+    votes = counts.sum(1).astype(float)
+    totals = weights @ counts  # n_c, how often each value is there
+    number = totals.sum(1)
+    if scale == "nominal":
+        observed = weights @ ((votes**2 - (counts**2).sum(1)) / (votes - 1))
+        expected = number**2 - (totals**2).sum(1)
+    else:  # sums over pairs of (x_c - x_k)^2 are 2 (m sum x^2 - (sum x)^2)
+        points = np.broadcast_to(numbers[: counts.shape[1]], totals.shape)
+        if scale == "ordinal":  # the votes between two ranks, those of the two by half
+            points = totals.cumsum(1) - totals / 2
+        points = points - (totals * points).sum(1, keepdims=True) / np.maximum(number, 1)[:, None]
+        spread = points**2 @ counts.T * votes - (points @ counts.T) ** 2
+        observed = 2 * (weights * spread / (votes - 1)).sum(1)
+        expected = 2 * (number * (totals * points**2).sum(1) - (totals * points).sum(1) ** 2)
+    some = ((totals > 0).sum(1) > 1) & (expected > 0)  # one value alone, and nothing says what chance would give
+    return 1 - np.divide(observed * (number - 1), expected, out=np.full(len(totals), np.nan), where=some)

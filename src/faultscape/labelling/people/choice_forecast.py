@@ -1,0 +1,96 @@
+"""How many more answers until the order of two models is settled: a forecast, from what the answers so far leave open.
+
+Conventions: ``wins`` are answers that chose f, and that chose g; ``undecided`` chose neither (both good, both bad, not sure) and move the order not at all. The rate at which f is chosen, of answers that
+choose, has a Beta posterior from a uniform prior; so has the share of answers that choose, where any did not (where none did, all to come do). The order is settled where the posterior leaves at most 1 - ``level`` that it is the
+other one. What is forecast assumes that answers to come are exchangeable with those so far: the same people, and images drawn as these were, with no effect of picking
+(a selector that has shown its most telling images first breaks that, and makes the forecast too short). The chance of an order is looked at after each block: who stops at the first block that settles
+it is misled more often than 1 - ``level``; an interval holds for a number of answers that was fixed beforehand.
+Source: Beta posteriors of a binomial rate are Bayes 1763; the forecast by drawing answers to come is ours.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betainc
+
+from faultscape.errors import OptionError, counted
+from faultscape.metrics.intervals.units import LEVEL
+
+WORLDS, BLOCK, LIMIT = 2000, 10, 1000
+RANGE = (0.1, 0.9)  # of the worlds
+
+
+@dataclass(frozen=True)
+class ChoiceForecast:
+    """The forecast number of answers still needed: its median and the range of 80 % of the worlds, infinite where it is beyond ``limit``; and how sure the order is now.
+
+    ``chance`` is that f is chosen more often than g, ``settled`` whether that is settled now, ``within`` the share of worlds that settle it within the limit.
+    """
+
+    median: float
+    range: tuple[float, float]
+    chance: float
+    settled: bool
+    within: float
+    limit: int
+
+    def __str__(self) -> str:
+        """Say the forecast in a line."""
+        if self.settled:
+            return "settled now"
+        if math.isinf(self.median):
+            return f"forecast: not within {counted(self.limit, 'answer')} (likely to be within: {self.within:.0%})"
+        high = f"beyond {self.limit}" if math.isinf(self.range[1]) else f"{self.range[1]:.0f}"
+        return f"forecast: {self.median:.0f} more answers (80 % range {self.range[0]:.0f} to {high})"
+
+
+def order_chance(f_wins: np.ndarray | float, g_wins: np.ndarray | float) -> np.ndarray:
+    """Return the posterior chance that f is chosen more often than g.
+
+    >>> float(order_chance(7, 3).round(3)), float(order_chance(0, 0))
+    (0.887, 0.5)
+    """
+    return 1 - betainc(np.asarray(f_wins, float) + 1, np.asarray(g_wins, float) + 1, 0.5)
+
+
+def forecast_answers(
+    f_wins: float,
+    g_wins: float,
+    undecided: float = 0,
+    *,
+    level: float = LEVEL,
+    block: int = BLOCK,
+    limit: int = LIMIT,
+    worlds: int = WORLDS,
+    seed: int | np.random.Generator = 0,
+) -> ChoiceForecast:
+    """Return how many more answers are likely to settle the order of two models, looked at after each block of answers, up to ``limit``.
+
+    OptionError for numbers below 0, or a level that is not above .5 and below 1.
+
+    >>> str(forecast_answers(7, 3)), str(forecast_answers(20, 3))
+    ('forecast: 10 more answers (80 % range 10 to 160)', 'settled now')
+    """
+    if min(f_wins, g_wins, undecided) < 0:
+        raise OptionError(f"numbers of answers cannot be below 0; got {f_wins}, {g_wins} and {undecided}")
+    if not 0.5 < level < 1:
+        raise OptionError(f"the level must lie between 0.5 and 1; got {level}")
+    if block < 1 or limit < block or worlds < 1:
+        raise OptionError(f"expected blocks of one answer or more, a limit of a block or more, and worlds; got {block}, {limit} and {worlds}")
+    chance = float(order_chance(f_wins, g_wins))
+    if max(chance, 1 - chance) >= level:
+        return ChoiceForecast(0.0, (0.0, 0.0), chance, True, 1.0, limit)
+    rng = np.random.default_rng(seed)
+    steps = limit // block
+    rate = rng.beta(f_wins + 1, g_wins + 1, worlds)
+    chooses = rng.beta(f_wins + g_wins + 1, undecided + 1, worlds) if undecided else np.ones(worlds)
+    decided = rng.binomial(block, np.broadcast_to(chooses, (steps, worlds)))
+    won = rng.binomial(decided, rate)
+    after = order_chance(f_wins + won.cumsum(0), g_wins + (decided - won).cumsum(0))
+    settled = np.maximum(after, 1 - after) >= level
+    needed = np.where(settled.any(0), (settled.argmax(0) + 1.0) * block, np.inf)
+    low, median, high = np.quantile(needed, [RANGE[0], 0.5, RANGE[1]], method="inverted_cdf")
+    return ChoiceForecast(float(median), (float(low), float(high)), chance, False, float(np.isfinite(needed).mean()), limit)

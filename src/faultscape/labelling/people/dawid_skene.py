@@ -1,0 +1,236 @@
+"""What the truth is likely to be where several people voted and some err more than others: majority vote, and Dawid and Skene's model by expectation-maximisation.
+
+Conventions: votes are columns (see ``vote_columns``); classes are 0..C-1. Answers from C on name no class ("unsure"): they have a column of their own in a
+confusion, and count for no class in a majority. Several votes of one annotator on one item all count, as in 1979. ``confusion`` (A, C, R): of annotator a, how
+likely the answer r is where c is true. ``log_likelihood`` holds a number an iteration, of the votes together with the pseudo-counts as if these were votes; it never
+decreases. An item without votes has the prior as its posterior and moves nothing. Nothing is drawn by chance.
+Source: Dawid and Skene 1979; one coin: Zhang, Chen, Zhou and Jordan 2016, 2.3; pseudo-counts: the mode under Dirichlet's distribution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+
+from faultscape.errors import OptionError
+from faultscape.labelling.people.vote_columns import same_length, size_of, vote_column
+
+PSEUDO_COUNT = 5.0  # votes in each class; 1 to 10 were tried on drawn votes, 3 to 5 an item: fewer left posteriors too sure
+ITERATIONS, TOLERANCE = 1000, 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class DawidSkene:
+    """Posterior (I, C), prior (C,), and of each annotator the confusion (A, C, R) or, of one coin, the skill (A,); the log likelihood of each iteration."""
+
+    posterior: np.ndarray
+    prior: np.ndarray
+    confusion: np.ndarray | None
+    skill: np.ndarray | None
+    log_likelihood: np.ndarray
+    iterations: int
+    converged: bool
+
+    def accuracy(self) -> np.ndarray:
+        """Return (A,) how likely each annotator is right on an item of the prior's classes, NaN where it gave no vote and nothing is assumed."""
+        if self.confusion is None:
+            return np.asarray(self.skill)
+        own = np.diagonal(self.confusion, axis1=1, axis2=2)
+        return np.where(np.isnan(own).all(1), np.nan, (np.nan_to_num(own) * self.prior).sum(1))
+
+
+def vote_counts(item: ArrayLike, label: ArrayLike, classes: int, items: int | None = None) -> np.ndarray:
+    """Return (I, C) how many votes each item has for each class; labels from C on count for none. LabellingError for columns that are none.
+
+    >>> vote_counts([0, 0, 1, 1], [1, 1, 0, 2], 2).tolist()
+    [[0, 2], [1, 0]]
+    """
+    item, label = vote_column(item, "item"), vote_column(label, "label")
+    same_length(item=item, label=label)
+    number, named = size_of(item, items, "item"), label < classes
+    return np.bincount(item[named] * classes + label[named], minlength=number * classes).reshape(number, classes)
+
+
+def majority_vote(item: ArrayLike, label: ArrayLike, classes: int, items: int | None = None) -> np.ndarray:
+    """Return (I,) the class with most votes of each item, -1 where two have as many, or none has any.
+
+    >>> majority_vote([0, 0, 0, 1, 1], [1, 1, 0, 0, 1], 2, items=3).tolist()
+    [1, -1, -1]
+    """
+    counts = vote_counts(item, label, classes, items)
+    most = counts.max(1, keepdims=True, initial=0)
+    first = (counts == most).argmax(1) if classes else np.zeros(len(counts), np.int64)
+    return np.where((most[:, 0] > 0) & ((counts == most).sum(1) == 1), first, -1)
+
+
+def dawid_skene(
+    item: ArrayLike,
+    annotator: ArrayLike,
+    label: ArrayLike,
+    classes: int,
+    *,
+    answers: int | None = None,
+    items: int | None = None,
+    annotators: int | None = None,
+    pseudo_count: float = PSEUDO_COUNT,
+    iterations: int = ITERATIONS,
+    tolerance: float = TOLERANCE,
+) -> DawidSkene:
+    """Return the likely classes of items and the confusion of each annotator, by expectation-maximisation from the shares of the votes.
+
+    ``answers`` R >= C are the answers that can be given, those from C on naming no class. ``pseudo_count`` votes are added to each annotator in each
+    class, spread as all annotators together answered where the majority saw that class: who gave few votes is taken for an average person, and no answer is
+    impossible because it was not given yet. 0 is the likelihood of 1979, where three votes make an oracle or a fool. Ends where an
+    iteration adds less than ``tolerance`` of the log likelihood. LabellingError for columns that are none, OptionError for the numbers.
+
+    >>> who, what = [0, 1, 2] * 4, [0, 0, 1, 1, 1, 1, 0, 0, 0, 1, 1, 0]
+    >>> said = dawid_skene(np.repeat(range(4), 3), who, what, 2, pseudo_count=0)
+    >>> said.posterior.argmax(1).tolist(), said.accuracy().round(1).tolist()
+    ([0, 1, 0, 1], [1.0, 1.0, 0.5])
+    """
+    votes = _votes(item, annotator, label, classes, answers, items, annotators, pseudo_count, iterations, tolerance)
+    a, r = votes.annotators, votes.answers
+    start = votes.start()
+    extra = np.zeros((1, classes, r))
+    if pseudo_count:
+        pooled = (votes.matrix.T @ start).reshape(a, r, classes).sum(0).T + 1.0 / r
+        extra = pseudo_count * (pooled / pooled.sum(1, keepdims=True))[None]
+
+    def fit(posterior: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        counts = (votes.matrix.T @ posterior).reshape(a, r, classes).transpose(0, 2, 1) + extra
+        total = counts.sum(2, keepdims=True)
+        confusion = np.divide(counts, total, out=np.full(counts.shape, np.nan), where=total > 0)
+        log = _log(np.nan_to_num(confusion))  # a class that an annotator surely never saw: its items cannot be of it
+        return confusion, log.transpose(0, 2, 1).reshape(a * r, classes), float((extra * log).sum()) if pseudo_count else 0.0
+
+    posterior, prior, confusion, likelihood, converged = _maximise(votes, start, fit, pseudo_count, iterations, tolerance)
+    return DawidSkene(posterior, prior, confusion, None, likelihood, len(likelihood), converged)
+
+
+def one_coin(
+    item: ArrayLike,
+    annotator: ArrayLike,
+    label: ArrayLike,
+    classes: int,
+    *,
+    items: int | None = None,
+    annotators: int | None = None,
+    pseudo_count: float = PSEUDO_COUNT,
+    iterations: int = ITERATIONS,
+    tolerance: float = TOLERANCE,
+) -> DawidSkene:
+    """Return the likely classes of items and the skill of each annotator: how likely it names the true class, any other being as likely as the next.
+
+    Answers from C on are left out. ``pseudo_count`` as for ``dawid_skene``, at the skill of all annotators together. LabellingError for columns that are none, OptionError for the numbers.
+
+    >>> what = [0, 0, 1, 1, 1, 1, 0, 0, 0, 1, 1, 0]
+    >>> one_coin(np.repeat(range(4), 3), [0, 1, 2] * 4, what, 2, pseudo_count=0).skill.round(1).tolist()
+    [1.0, 1.0, 0.5]
+    """
+    label, item, annotator = vote_column(label, "label"), vote_column(item, "item"), vote_column(annotator, "annotator")
+    same_length(item=item, annotator=annotator, label=label)
+    people, number = size_of(annotator, annotators, "annotator"), size_of(item, items, "item")
+    named = label < classes
+    votes = _votes(
+        item[named], annotator[named], label[named], classes, None, number, people, pseudo_count, iterations, tolerance
+    )
+    given = np.bincount(annotator[named], minlength=people).astype(float)
+    start, others = votes.start(), max(classes - 1, 1)
+
+    def right(posterior: np.ndarray) -> np.ndarray:
+        return (votes.matrix.T @ posterior).reshape(people, classes, classes)[:, range(classes), range(classes)].sum(1)
+
+    pooled = (right(start).sum() + 0.5) / (given.sum() + 1)
+
+    def fit(posterior: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        hits, total = right(posterior) + pseudo_count * pooled, given + pseudo_count
+        skill = np.divide(hits, total, out=np.full(people, np.nan), where=total > 0)
+        known = np.clip(np.nan_to_num(skill), 0.0, 1.0)
+        yes, no = _log(known), _log((1 - known) / others)
+        log = np.where(np.eye(classes, dtype=bool), yes[:, None, None], no[:, None, None])
+        extra = float((pooled * yes + (1 - pooled) * no).sum()) * pseudo_count if pseudo_count else 0.0
+        return skill, log.reshape(people * classes, classes), extra
+
+    posterior, prior, skill, likelihood, converged = _maximise(votes, start, fit, pseudo_count, iterations, tolerance)
+    return DawidSkene(posterior, prior, None, skill, likelihood, len(likelihood), converged)
+
+
+@dataclass(frozen=True, eq=False)
+class _Votes:
+    """How many times each item (rows) got each answer of each annotator (columns, A R), sparse; ``voted`` (I,) says which items have votes."""
+
+    matrix: csr_array
+    voted: np.ndarray
+    classes: int
+    answers: int
+    annotators: int
+
+    def start(self) -> np.ndarray:
+        """Return (I, C) the shares of the votes, all classes alike where no vote names one; no mass where there is no vote."""
+        counts = np.asarray(self.matrix @ np.tile(np.eye(self.answers, self.classes), (self.annotators, 1)))
+        total = counts.sum(1, keepdims=True)
+        shares = np.divide(counts, total, out=np.full(counts.shape, 1 / self.classes), where=total > 0)
+        return shares * self.voted[:, None]
+
+
+def _votes(
+    item: ArrayLike,
+    annotator: ArrayLike,
+    label: ArrayLike,
+    classes: int,
+    answers: int | None,
+    items: int | None,
+    annotators: int | None,
+    pseudo_count: float,
+    iterations: int,
+    tolerance: float,
+) -> _Votes:
+    answers = classes if answers is None else answers
+    if classes < 2 or answers < classes:
+        raise OptionError(f"votes need two classes or more, and an answer for each; got {classes} classes, {answers} answers")
+    if not (np.isfinite(pseudo_count) and pseudo_count >= 0):
+        raise OptionError(f"the pseudo-count must be a number not below 0; got {pseudo_count}")
+    if iterations < 1 or not tolerance >= 0:
+        raise OptionError(f"expected one iteration or more, and a tolerance not below 0; got {iterations} and {tolerance}")
+    item, annotator = vote_column(item, "item"), vote_column(annotator, "annotator")
+    label = vote_column(label, "label", answers)
+    same_length(item=item, annotator=annotator, label=label)
+    number, people = size_of(item, items, "item"), size_of(annotator, annotators, "annotator")
+    cells = (np.ones(len(item)), (item, annotator * answers + label))
+    matrix = csr_array(cells, shape=(number, people * answers))
+    return _Votes(matrix, np.bincount(item, minlength=number) > 0, classes, answers, people)
+
+
+Fit = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, float]]  # posterior -> parameters, their logs (A R, C), the pseudo-counts' share
+
+
+def _maximise(
+    votes: _Votes, posterior: np.ndarray, fit: Fit, pseudo_count: float, iterations: int, tolerance: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, bool]:
+    """Return posterior, prior, parameters, the log likelihood of each iteration, and whether the last one added next to nothing."""
+    share, found, converged = pseudo_count / votes.classes, [], False
+    while True:
+        prior = posterior.sum(0) + share
+        prior = prior / prior.sum() if prior.sum() else np.full(votes.classes, 1 / votes.classes)
+        parameters, logs, extra = fit(posterior)
+        log_prior = _log(prior)
+        joint = np.asarray(votes.matrix @ logs) + log_prior
+        top = joint.max(1, keepdims=True)
+        posterior = np.exp(joint - top)
+        total = posterior.sum(1, keepdims=True)
+        posterior /= total
+        own = (top + np.log(total))[votes.voted]
+        found.append(float(own.sum()) + extra + (share * float(log_prior.sum()) if pseudo_count else 0.0))
+        converged = len(found) > 1 and found[-1] - found[-2] <= tolerance * abs(found[-1])
+        if converged or len(found) == iterations:
+            return posterior, prior, parameters, np.array(found), converged
+        posterior[~votes.voted] = 0.0
+
+
+def _log(values: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return np.log(values)
