@@ -46,7 +46,16 @@ VERBS = (
     "demo",
 )
 GROUPS = {  # verbs of several lines: the name of each, and its function
-    "label": {"export": "export", "import": "import_", "remove": "remove"},
+    "label": {
+        "export": "export",
+        "import": "import_",
+        "check": "check",
+        "serve": "serve",
+        "invite": "invite",
+        "forget": "forget",
+        "answers": "answers",
+        "remove": "remove",
+    },
     "stress": {"corrupt": "corrupt", "blend": "blend", "holdout": "holdout", "fog": "fog", "sheet": "sheet"},
 }
 _NAMED = ("--anomaly", "--confidence", "--doubt", "--probabilities")  # options that take NAME=FOLDER words

@@ -1,7 +1,6 @@
 """What people's choices between two models say: those that count, and what each model is worth by them on each image.
 
-Conventions: a choice counts while both models' maps of the image are those that were shown, by their digests, and its image is not discarded. A person's second answer to a question, asked in the other order, measures how consistent people are, and
-counts nowhere else. Source: S0 4.4.
+Conventions: a choice counts while both models' maps of the image are those that were shown, by their digests, and its image is not discarded. A person has one voice on an image and two models: of a repeat in the other order the mean counts. Source: S0 4.4.
 """
 
 from __future__ import annotations
@@ -9,9 +8,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
+from statistics import fmean
 
 from faultscape.ranking.choice_shares import Shares
 from faultscape.study.answers.choices import Choice, Choices
+from faultscape.study.answers.database import Database
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import shards_of
 
@@ -47,12 +48,14 @@ def digests(root: Path, models: Iterable[str], images: Iterable[str]) -> dict[tu
     }
 
 
-def counting(root: Path, truth: str, models: Collection[str], discarded: Collection[str] = ()) -> tuple[list[Choice], int]:
+def counting(
+    root: Path, truth: str, models: Collection[str], discarded: Collection[str] = (), *, database: Database | None = None
+) -> tuple[list[Choice], int]:
     """Return the choices of a truth between these models that count, and how many do not because a map was made anew since."""
     said = [
         one
-        for one in Choices(root).choices(truth)
-        if {one.first, one.second} <= set(models) and one.image not in discarded and not one.repeat
+        for one in Choices(root, database).choices(truth)
+        if {one.first, one.second} <= set(models) and one.image not in discarded
     ]
     now = digests(root, dict.fromkeys(m for one in said for m in (one.first, one.second)), [one.image for one in said])
     kept = [
@@ -64,20 +67,19 @@ def counting(root: Path, truth: str, models: Collection[str], discarded: Collect
 
 
 def shares(choices: Iterable[Choice]) -> Shares:
-    """Return {(image, model, other): (share of the choices for the model, number of choices)}: ties and "not sure" are half, skips are left out (S0 4.4).
+    """Return {(image, model, other): (share of the choices for the model, number of people)}: ties and "not sure" are half, skips are left out (S0 4.4).
 
     >>> said = [Choice("x", "a", "b", "first", "ann"), Choice("x", "b", "a", "not sure", "ben"), Choice("x", "a", "b", "skip", "eve")]
-    >>> shares(said)
-    {('x', 'a', 'b'): (0.75, 2)}
+    >>> shares(said), shares([*said, Choice("x", "a", "b", "second", "ann", repeat=1)])
+    ({('x', 'a', 'b'): (0.75, 2)}, {('x', 'a', 'b'): (0.5, 2)})
     """
-    sums: dict[tuple[str, str, str], tuple[float, int]] = {}
+    voices: dict[tuple[str, str, str], dict[str, list[float]]] = {}
     for one in choices:
         choice = one if one.first <= one.second else one.turned
         if choice.chosen in WORTH:
-            key = (choice.image, choice.first, choice.second)
-            total, number = sums.get(key, (0.0, 0))
-            sums[key] = total + WORTH[choice.chosen], number + 1
-    return {key: (total / number, number) for key, (total, number) in sorted(sums.items())}
+            mine = voices.setdefault((choice.image, choice.first, choice.second), {})
+            mine.setdefault(choice.annotator, []).append(WORTH[choice.chosen])
+    return {key: (fmean(map(fmean, said.values())), len(said)) for key, said in sorted(voices.items())}
 
 
 def answered(choices: Iterable[Choice]) -> Mapping[tuple[str, frozenset[str]], int]:

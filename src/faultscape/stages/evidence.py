@@ -132,8 +132,8 @@ def _choice_rows(root: Path, truth: str, removed: Collection[str]) -> list[tuple
     rows = []
     for one in Choices(root).choices(truth):
         choice = one if one.first <= one.second else one.turned
-        if choice.image not in removed and not choice.repeat:
-            named = (choice.image, choice.first, choice.second, choice.chosen, choice.annotator)
+        if choice.image not in removed:
+            named = (choice.image, choice.first, choice.second, choice.chosen, choice.annotator, str(choice.repeat))
             rows.append((*named, choice.first_shown, choice.second_shown))
     return rows
 

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from faultscape.arguments import Place, needed_text, several
+from faultscape.arguments import Place, needed_text, place_text, several
+from faultscape.errors import OptionError
 from faultscape.stages.change_result import Changed
 from faultscape.stages.label.options import ExportOptions, ImportOptions, RemoveOptions
-from faultscape.stages.label.result import Answered, Asked, Exported, Imported
+from faultscape.stages.label.result import (
+    Answered,
+    AnswersTaken,
+    AnswersWritten,
+    Asked,
+    Checked,
+    Exported,
+    Forgotten,
+    Imported,
+    Invited,
+)
+from faultscape.stages.serve.options import CampaignRules, ServeOptions
 
 
 def export(
@@ -18,6 +30,7 @@ def export(
     prefill: str | None = None,
     again: bool = False,
     anyway: bool = False,
+    outlines: bool = False,
 ) -> Exported | Asked:
     """Write the images of a selection that have no label yet to a folder for a labelling tool, or of classifiers the questions that are still open.
 
@@ -42,20 +55,23 @@ def export(
         Of classifiers: also the questions that answers left undecided, at a tie or with everybody unsure.
     anyway
         Write the images of a stale selection too: of one that another is to replace, or that is to be extended first.
+    outlines
+        Write what --prefill fills in as polygons, which people can move, in place of masks; how many pixels these differ from the maps is said.
     """
     from faultscape.stages.label.exchange import export_labels
 
     return export_labels(
-        needed_text(study, "study"), ExportOptions(needed_text(out, "out"), format, selection, truth, prefill, again, anyway)
+        needed_text(study, "study"),
+        ExportOptions(needed_text(out, "out"), format, selection, truth, prefill, again, anyway, outlines),
     )
 
 
 def import_(
     study: Place, source: Place, *, truth: str = "labels", pattern: str | None = None, format: str | None = None
-) -> Imported | Answered:
-    """Take in labels: a folder of masks or of LabelMe files, and its discard.csv (image, reason); of classifiers CSV files. Run it again to add or replace.
+) -> Imported | Answered | AnswersTaken:
+    """Take in labels: a folder of masks or of LabelMe files, and its discard.csv (image, reason); a labelling tool's file; of classifiers CSV files. Run it again to add or replace.
 
-    Masks must have their photo's size. A later import adds, and replaces image by image.
+    Masks must have their photo's size. A later import adds, and replaces image by image. Where a tool says who drew, each person's labels are a truth of their own, TRUTH-PERSON. A file of JSON lines (.jsonl) is what `label answers` wrote.
 
     Parameters
     ----------
@@ -75,6 +91,122 @@ def import_(
     from faultscape.stages.label.exchange import import_labels
 
     return import_labels(needed_text(study, "study"), ImportOptions(needed_text(source, "source"), truth, pattern, format))
+
+
+def check(file: Place, *, format: str | None = None) -> Checked:
+    """Say whether a labelling tool will take a file, and what of it not, before somebody uploads it.
+
+    Parameters
+    ----------
+    file
+        A file of a labelling tool, or the folder that it lies in.
+    format
+        Its format; default: as the file shows.
+    """
+    from faultscape.stages.label.check import check as check_file
+
+    return check_file(needed_text(file, "file"), place_text(format, "format"))
+
+
+def serve(
+    study: Place,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8760,
+    database: str | None = None,
+    selection: str = "main",
+    truth: str = "labels",
+    forced: bool = False,
+    invites: bool = False,
+    seed: int = 0,
+    campaign: CampaignRules = CampaignRules(),  # noqa: B008 - frozen
+) -> None:
+    """Let people answer in their browsers: which of two maps is better, or whether an image shows a class. Ends with Ctrl-C.
+
+    On this machine alone whoever opens the page gives a name and begins. With another host, or --invites, people come in by links, which an organiser makes on the page People.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    host
+        The address to listen at; another than this machine's own lets others in, by invite links.
+    port
+        The port; where it is taken the next that is free, 0 for any.
+    database
+        Where answers are kept: postgresql://USER@HOST/NAME; default: answers.sqlite in the study. It is noted in study.toml, without a password, which libpq takes from PGPASSWORD or its password file.
+    selection
+        Which selection's images are asked about.
+    truth
+        Name under which the answers are kept.
+    forced
+        Only left or right, as in S0 4.4.
+    invites
+        Let people in by invite links alone, on this machine too.
+    seed
+        Decides the order of items, the sides, and which items are repeated.
+    campaign
+        How items are shared among annotators: `CampaignRules(overlap=...)`.
+    """
+    try:
+        from faultscape.stages.rank.live import standings_now
+        from faultscape.stages.serve.serve import serve_labels
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in {"fastapi", "uvicorn", "starlette", "itsdangerous"}:
+            raise
+        raise OptionError("label serve needs what is not installed: pip install 'faultscape[app]'") from None
+
+    options = ServeOptions(host, port, database, selection, truth, forced, seed, invites, campaign)
+    serve_labels(needed_text(study, "study"), options, standings_now)
+
+
+def invite(study: Place, name: str, *, organiser: bool = False) -> Invited:
+    """Make a link by which somebody can answer in `label serve`; of who is invited already a new link, and the one before lets nobody in any more.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    name
+        The name that the organisers know the person by; answers name a pseudonym alone.
+    organiser
+        Let the person see results and invite others.
+    """
+    from faultscape.stages.label.people import invite_somebody
+
+    return invite_somebody(needed_text(study, "study"), name, organiser=organiser)
+
+
+def forget(study: Place, name: str, *, answers: bool = False) -> Forgotten:
+    """Forget who an annotator is: the name and the link go, and what was said stays under a pseudonym that belongs to nobody any more.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    name
+        The person's name or pseudonym.
+    answers
+        Take back all that the person said, too.
+    """
+    from faultscape.stages.label.people import forget_somebody
+
+    return forget_somebody(needed_text(study, "study"), name, answers=answers)
+
+
+def answers(study: Place, out: Place) -> AnswersWritten:
+    """Write all that people said that is no mask as JSON lines: choices, answers, discards, tags and checks, of people by their pseudonyms. `label import` takes them in again.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    out
+        A file that ends in .jsonl.
+    """
+    from faultscape.stages.label.answer_lines import write_answers
+
+    return write_answers(needed_text(study, "study"), needed_text(out, "out"))
 
 
 def remove(

@@ -1,6 +1,6 @@
 """A FastAPI app as all of ours are: pages of templates, files of fixed names, plain errors, and the guard around it all.
 
-Conventions: routes come as routers, so that an app may mount those of another. A mistake is a page of one sentence with a status of 4xx, for a fragment the sentence alone; a defect is
+Conventions: routes come as routers, so that an app may mount those of another. An error may say its ``status``. A mistake is a page of one sentence with a status of 4xx, for a fragment the sentence alone; a defect is
 one line in the terminal and a page that says so: never a traceback. Pages are not kept by the browser; files are named by what they hold, and are.
 """
 
@@ -16,7 +16,7 @@ from importlib import resources
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, Response
 
 from faultscape.errors import FaultscapeError, OptionError, StudyError
 from faultscape.reporting.template import template
@@ -27,6 +27,9 @@ FILES = {  # name: (path among the templates, media type)
     "report.css": ("report.css", "text/css"),
     "app.css": ("app/app.css", "text/css"),
     "app.js": ("app/app.js", "text/javascript"),
+    "work.css": ("app/work.css", "text/css"),
+    "work.js": ("app/work.js", "text/javascript"),
+    "organise.js": ("app/organise.js", "text/javascript"),
     "htmx.min.js": ("app/htmx.min.js", "text/javascript"),
 }
 _STATIC = Pictures()
@@ -34,7 +37,9 @@ _FOREVER, _NEVER = "private, max-age=31536000, immutable", "no-store"
 
 
 class NotFoundError(OptionError):
-    """What an address names is not there: status 404."""
+    """What an address names is not there."""
+
+    status = 404
 
 
 def make_app(routers: Sequence[APIRouter], *, names: Collection[str] = (), methods: Collection[str] = ("GET", "HEAD")) -> App:
@@ -93,8 +98,10 @@ def _static(request: Request, name: str) -> Response:
     return send_picture(request, _STATIC, asset(name), lambda: (data, FILES[name][1]), for_ever="v" in request.query_params)
 
 
-def problem(request: Request, status: int, words: str) -> HTMLResponse:
-    """Return a page, or for a fragment a sentence, that says what is wrong."""
+def problem(request: Request, status: int, words: str) -> Response:
+    """Return a page, for a fragment a sentence, for a script (below ``/api/``) an object of ``words``, that says what is wrong."""
+    if request.url.path.startswith("/api/"):
+        return JSONResponse({"words": words}, status, {"cache-control": _NEVER})
     name = "problem_words.html.jinja" if request.headers.get("hx-request") else "problem.html.jinja"
     return page(request, name, status, title=HTTPStatus(status).phrase, words=words)
 
@@ -112,12 +119,12 @@ def _mistake(request: Request, error: Exception) -> HTMLResponse:
     return problem(request, status, str(error))
 
 
-def _unknown(request: Request, error: Exception) -> HTMLResponse:
+def _unknown(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
     return problem(request, status, "there is no such page" if status == 404 else "this page does not answer that")
 
 
-def _defect(request: Request, error: Exception) -> HTMLResponse:
+def _defect(request: Request, error: Exception) -> Response:
     place = traceback.extract_tb(error.__traceback__)[-1]
     print(f"faultscape: {request.url.path}: {type(error).__name__}: {error} ({place.filename}:{place.lineno})", file=sys.stderr)
     return problem(request, 500, "this is a defect of Faultscape; the terminal in which it runs says more")

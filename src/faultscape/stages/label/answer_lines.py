@@ -11,14 +11,14 @@ import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import LabellingError, counted
+from faultscape.errors import LabellingError
 from faultscape.formats.guard import read_bytes
 from faultscape.labelling.answers import WORDS as ANSWERS
 from faultscape.stages import evidence
+from faultscape.stages.label.result import AnswersTaken, AnswersWritten
 from faultscape.study.answers.checks import STATES, Checks
 from faultscape.study.answers.choices import WORDS, Choice, Choices
 from faultscape.study.answers.labels import Answers
@@ -32,31 +32,6 @@ from faultscape.study.tables.logs import Failure, log, read_failures, replace_fa
 ENDING = ".jsonl"
 MOST_BYTES = 1 << 30
 _STAGE = "answers"
-
-
-@dataclass(frozen=True)
-class AnswersWritten:
-    """What `label answers` wrote."""
-
-    path: str
-    kinds: tuple[tuple[str, int], ...]
-
-    def __repr__(self) -> str:
-        return f"{self.path}: {_counts(self.kinds) or 'nobody has said anything yet'}"
-
-
-@dataclass(frozen=True)
-class AnswersTaken:
-    """What `label import` took from JSON lines: how many of each kind are new, and how many lines are not usable; ``first`` says why of the first."""
-
-    kinds: tuple[tuple[str, int], ...]
-    failures: int
-    first: str = ""
-
-    def __repr__(self) -> str:
-        parts = [_counts(self.kinds) or "nothing new"]
-        parts += [f"{counted(self.failures, 'line')} not usable (failures.csv); the first: {self.first}"] if self.failures else []
-        return ", ".join(parts)
 
 
 def write_answers(study: str, out: str) -> AnswersWritten:
@@ -231,7 +206,3 @@ def _word(row: dict[str, Any], name: str) -> str:
     if not isinstance(value := row[name], str) or not value:
         raise ValueError(f"{name} is {str(value)[:40]!r}")
     return value
-
-
-def _counts(kinds: tuple[tuple[str, int], ...]) -> str:
-    return ", ".join(counted(number, kind) for kind, number in kinds)

@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
-from faultscape.errors import LabellingError, OptionError, counted
+from faultscape.errors import LabellingError, OptionError
 from faultscape.labelling.catalogue import FORMATS, BundleFormat, MaskFormat, QuestionFormat, find_format
 from faultscape.labelling.format_calls import check_file, recognises
-
-_SHOWN = 20  # problems that are printed
-
-
-@dataclass(frozen=True)
-class Checked:
-    """What `label check` found: the file's format, and what the tool would not take, in sentences; none where it takes all."""
-
-    path: str
-    format: str
-    problems: tuple[str, ...]
-
-    def __repr__(self) -> str:
-        if not self.problems:
-            return f"{self.path}: {self.format} will take it"
-        more = len(self.problems) - _SHOWN
-        lines = [f"{self.path}: {counted(len(self.problems), 'thing')} that {self.format} will not take, or show otherwise:"]
-        lines += [f"  {problem}" for problem in self.problems[:_SHOWN]]
-        return "\n".join([*lines, f"  and {more} more"] if more > 0 else lines)
+from faultscape.stages.label.result import Checked
 
 
 def check(file: str, format: str | None) -> Checked:

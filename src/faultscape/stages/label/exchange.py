@@ -10,9 +10,9 @@ from faultscape.errors import LabellingError, OptionError, closest
 from faultscape.labelling.catalogue import BundleFormat, MaskFormat, QuestionFormat, find_format
 from faultscape.stages import evidence, graph
 from faultscape.stages.artefacts.selection import SELECTION, successor
-from faultscape.stages.label import mask_export, masks, questions
+from faultscape.stages.label import answer_lines, mask_export, masks, questions
 from faultscape.stages.label.options import ExportOptions, ImportOptions
-from faultscape.stages.label.result import Answered, Asked, Exported, Imported
+from faultscape.stages.label.result import Answered, AnswersTaken, Asked, Exported, Imported
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import existing
 from faultscape.study.settings import read_settings
@@ -66,9 +66,11 @@ def _check_fresh(root: Path, study: str, options: ExportOptions) -> None:
         )
 
 
-def import_labels(study: str, options: ImportOptions) -> Imported | Answered:
+def import_labels(study: str, options: ImportOptions) -> Imported | Answered | AnswersTaken:
     """Take labels in from a folder or a file; LabellingError for a source that cannot be labels of this study."""
     root, source = existing(study), options.source
+    if source.lower().endswith(answer_lines.ENDING) and Path(source).is_file():
+        return answer_lines.read_answers(study, source)
     settings = read_settings(root)
     classifies, form = settings.classifies, find_format(options.format, settings.task)
     file, column = questions.part_of(source) if classifies else (source, "")

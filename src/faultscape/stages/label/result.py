@@ -132,3 +132,76 @@ class Answered:
         ]
         more = f"; the first: {self.first}" if self.first else ""
         return f"truth {self.truth}: {', '.join(filter(None, parts)) or 'nothing new'}{more}"
+
+
+_SHOWN = 20  # problems that are printed
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What `label check` found: the file's format, and what the tool would not take, in sentences; none where it takes all."""
+
+    path: str
+    format: str
+    problems: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        if not self.problems:
+            return f"{self.path}: {self.format} will take it"
+        more = len(self.problems) - _SHOWN
+        lines = [f"{self.path}: {counted(len(self.problems), 'thing')} that {self.format} will not take, or show otherwise:"]
+        lines += [f"  {problem}" for problem in self.problems[:_SHOWN]]
+        return "\n".join([*lines, f"  and {more} more"] if more > 0 else lines)
+
+
+@dataclass(frozen=True)
+class AnswersWritten:
+    """What `label answers` wrote."""
+
+    path: str
+    kinds: tuple[tuple[str, int], ...]
+
+    def __repr__(self) -> str:
+        return f"{self.path}: {_counts(self.kinds) or 'nobody has said anything yet'}"
+
+
+@dataclass(frozen=True)
+class AnswersTaken:
+    """What `label import` took from JSON lines: how many of each kind are new, and how many lines are not usable; ``first`` says why of the first."""
+
+    kinds: tuple[tuple[str, int], ...]
+    failures: int
+    first: str = ""
+
+    def __repr__(self) -> str:
+        parts = [_counts(self.kinds) or "nothing new"]
+        parts += [f"{counted(self.failures, 'line')} not usable (failures.csv); the first: {self.first}"] if self.failures else []
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Invited:
+    """Whom `label invite` invited: the link's path and token, which is shown this once."""
+
+    name: str
+    pseudonym: str
+    token: str
+
+    def __repr__(self) -> str:
+        return f"{self.name} ({self.pseudonym}) comes in at ADDRESS/join/{self.token}, ADDRESS being what `faultscape label serve` prints; the link is shown this once"
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """Whom `label forget` forgot, and how many answers were taken back, None where they stay."""
+
+    pseudonym: str
+    taken_back: int | None
+
+    def __repr__(self) -> str:
+        rest = "all answers stay" if self.taken_back is None else f"{counted(self.taken_back, 'answer')} taken back"
+        return f"{self.pseudonym} belongs to nobody any more; {rest}"
+
+
+def _counts(kinds: tuple[tuple[str, int], ...]) -> str:
+    return ", ".join(counted(number, kind) for kind, number in kinds)

@@ -248,6 +248,14 @@ class Campaign:
         with self._lock:
             self._assignment.forget(pseudonym)
 
+    def right_in_training(self, said: Sequence[Choice]) -> int:
+        """Return how many choices of training say what is expected."""
+        return sum(
+            (found := self._asked.training.get(item_id(TRAINING, one.image, *sorted((one.first, one.second))))) is not None
+            and (one if one.first <= one.second else one.turned).chosen == found.expected
+            for one in said
+        )
+
     def read_again(self) -> None:
         """Read again what is asked, after images were discarded or the study changed; what people were handed and is asked still stays theirs."""
         with self._lock:

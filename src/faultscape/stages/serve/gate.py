@@ -31,15 +31,21 @@ TRIES_PER_MINUTE, TRIES = 10.0, 20.0  # tokens that one address may try
 
 
 class NoEntryError(OptionError):
-    """Who asks has not come in: status 401, and pages send them to the entrance."""
+    """Who asks has not come in."""
+
+    status = 401
 
 
 class RefusedError(OptionError):
-    """Who asks may not do that: status 403."""
+    """Who asks may not do that."""
+
+    status = 403
 
 
 class TooOftenError(OptionError):
-    """Who asks, asks too often: status 429."""
+    """Who asks, asks too often."""
+
+    status = 429
 
 
 def server_key(root: Path) -> bytes:

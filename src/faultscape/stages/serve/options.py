@@ -13,8 +13,24 @@ MOST_OVERLAP, MOST_SESSION = 100, 1000
 
 
 @dataclass(frozen=True)
-class Campaign:
-    """How items are shared among annotators."""
+class CampaignRules:
+    """How items are shared among annotators.
+
+    Parameters
+    ----------
+    overlap
+        How many people answer each item.
+    session
+        How many items come before a pause.
+    repeats
+        The share of choices that a person is asked again, in the other order.
+    discard_votes
+        How many people it takes at least to discard an image, and more than three of five of those who saw it (S2 3.1).
+    training
+        A CSV file of items with a known answer, which everybody is asked first: image, model, other, expected; of classifiers image, class, answer.
+    adaptive
+        Ask first about the models whose order is least known, for many models.
+    """
 
     overlap: int = 2
     session: int = 20
@@ -49,7 +65,7 @@ class ServeOptions:
     forced: bool = False
     seed: int = 0
     invites: bool = False
-    campaign: Campaign = Campaign()
+    campaign: CampaignRules = CampaignRules()
 
     def __post_init__(self) -> None:
         refuse_empty(self)

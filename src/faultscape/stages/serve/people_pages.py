@@ -14,6 +14,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from faultscape.errors import LabellingError, OptionError
 from faultscape.stages.serve.campaign import Campaign
+from faultscape.stages.serve.facts import people_rows
 from faultscape.stages.serve.gate import Gate, NoEntryError
 from faultscape.study.answers.annotators import ANNOTATOR, ORGANISER
 from faultscape.web.app import page
@@ -88,7 +89,7 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
         who = gate.organiser(request)
         address = f"{request.url.scheme}://{request.headers.get('host', '')}/join/{token}" if token else ""
         return page(
-            request, "people.html.jinja", 200, None, title=campaign.title, rows=campaign.progress(gate.people.everybody()), token=gate.token(who),
+            request, "people.html.jinja", 200, None, title=campaign.title, rows=people_rows(campaign, gate.people.everybody()), token=gate.token(who),
             links=links(who), user_name=who.name or who.pseudonym, invited=invited, address=address, me=who.pseudonym, options=campaign.options.campaign,
         )  # fmt: skip
 

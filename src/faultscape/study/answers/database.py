@@ -32,8 +32,10 @@ _ROWS = 500  # of one statement: databases bound the number of parameters
 class Database:
     """The answers of one study. Errors: StudyError, for a database that cannot be reached, read or written, or is another study's."""
 
-    def __init__(self, root: Path, *, stay_open: bool = False, settings: AnswerSettings | None = None) -> None:
-        self.root, self._path, self._open = root, root / FILE, stay_open
+    def __init__(
+        self, root: Path, *, stay_open: bool = False, settings: AnswerSettings | None = None, address: str | None = None
+    ) -> None:
+        self.root, self._path, self._open, self._address = root, root / FILE, stay_open, address
         self._given, self._upgraded = settings, False
 
     @cached_property
@@ -58,7 +60,7 @@ class Database:
         from sqlalchemy import event
 
         if self._settings.url:
-            return _served(self._settings.url)
+            return _served(self._address or self._settings.url)
         aside = not os.access(self.root, os.W_OK) and not Path(f"{self._path}-wal").exists()
         more = "?mode=ro&immutable=1" if aside else ""
         address = f"sqlite:///file:{self._path}{more}&uri=true" if more else f"sqlite:///{self._path}"
@@ -204,8 +206,7 @@ class Database:
 def bind(root: Path, url: str) -> AnswerSettings:
     """Return what study.toml is to say of a server's database for the answers of a study, and copy there what the study's own file holds; StudyError where it cannot be used."""
     plain = _without_password(url)
-    database = Database(root, settings=AnswerSettings(url=plain, key=""))
-    database.__dict__["_engine"] = _served(url)
+    database = Database(root, settings=AnswerSettings(url=plain, key=""), address=url)
     with database.connection("reach") as connection:
         before = database.version_of(connection)
     database.upgrade()

@@ -1,0 +1,257 @@
+"""What a campaign shows of people and of results: how far each is and how they answer, how far they agree, who leads, and how many more answers would settle it.
+
+Conventions: numbers are words, made for tables; what cannot be known is a dash. Intervals hold for a number of answers that was fixed beforehand, which pages say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import median
+
+import numpy as np
+
+from faultscape.errors import FaultscapeError
+from faultscape.labelling import answers as said
+from faultscape.labelling.people.annotator_agreement import alpha, pair_agreement
+from faultscape.labelling.people.choice_forecast import forecast_answers
+from faultscape.labelling.people.choices import consistency, side_bias
+from faultscape.stages.choice_evidence import WORTH, counting, shares
+from faultscape.stages.serve.campaign import Campaign
+from faultscape.stages.serve.items import CHOICES
+from faultscape.standings import Standings
+from faultscape.study.answers.annotators import ORGANISER, Annotator
+from faultscape.study.answers.choices import Choice, Choices
+from faultscape.study.answers.labels import Answers
+from faultscape.study.answers.schema import TRAINING
+
+NONE = "–"
+_CODES = {"first": 0, "second": 1, "both good": 2, "both bad": 3, "not sure": 4, "skip": 5}
+StandingsNow = Callable[[], Standings]
+
+
+@dataclass(frozen=True)
+class PersonRow:
+    """One person, in words: '' for the name of one who was removed."""
+
+    pseudonym: str
+    name: str
+    organiser: bool
+    answers: int
+    left: int
+    seconds: str
+    consistency: str
+    side: str
+    training: str
+
+
+@dataclass(frozen=True)
+class LeaderRow:
+    """One model of a ranking: its place, score and interval, in words."""
+
+    model: str
+    score: str
+    interval: str
+    ranks: str
+
+
+@dataclass(frozen=True)
+class ResultFacts:
+    """What the page of results shows; ``why`` says why there are no standings yet."""
+
+    answers: int
+    people: int
+    rankings: list[tuple[str, list[LeaderRow]]]
+    notes: tuple[str, ...]
+    forecasts: list[tuple[str, str, str, str]]
+    agreement: list[tuple[str, str]]
+    disagreeing: list[tuple[str, str, float, str]]
+    why: str = ""
+
+
+def people_rows(campaign: Campaign, people: Sequence[Annotator]) -> list[PersonRow]:
+    """Return a row for everybody who was invited or answered."""
+    known = {one.pseudonym: one for one in people}
+    told = _Told(campaign)
+    names = dict.fromkeys([*known, *told.who])
+    return [told.row(name, known.get(name)) for name in names]
+
+
+class _Told:
+    """What was said so far, person by person."""
+
+    def __init__(self, campaign: Campaign) -> None:
+        self._campaign = campaign
+        choices, truth = Choices(campaign.root, campaign.database), campaign.options.truth
+        if campaign.task == CHOICES:
+            self._rows = choices.choices(truth)
+            self._training = choices.choices(TRAINING)
+            self.who = list(dict.fromkeys(one.annotator for one in (*self._rows, *self._training)))
+            self._numbers: dict[str, int] = {}
+        else:
+            held = Answers(campaign.root, campaign.database)
+            rows = held.answers(truth)
+            self._rows, self._training = [], []
+            self.who = list(dict.fromkeys(row[2] for row in rows))
+            self._numbers = {who: sum(row[2] == who for row in rows) for who in self.who}
+
+    def row(self, pseudonym: str, known: Annotator | None) -> PersonRow:
+        mine = [one for one in self._rows if one.annotator == pseudonym]
+        trained = [one for one in self._training if one.annotator == pseudonym]
+        seconds = [one.seconds for one in mine if one.seconds is not None]
+        right = self._campaign.right_in_training(trained)
+        return PersonRow(
+            pseudonym,
+            known.name if known else "",
+            known is not None and known.role == ORGANISER,
+            self._numbers.get(pseudonym, len(mine)),
+            self._campaign.left_for(pseudonym) if known else 0,
+            f"{median(seconds):.1f}" if seconds else NONE,
+            *_habits(mine),
+            f"{right} of {len(trained)}" if trained else NONE,
+        )
+
+
+def _habits(mine: Sequence[Choice]) -> tuple[str, str]:
+    """Return how often repeated items were answered alike, and how often the left side was chosen, in words."""
+    if not mine:
+        return NONE, NONE
+    image, first, second, who, choice, left_first = _columns(mine)
+    every, _ = consistency(image, first, second, who, choice, left_first)
+    chosen = np.array([one.chosen in ("first", "second") for one in mine])
+    alike = f"{int(every.count)} of {int(every.of)}" if int(every.of) else NONE
+    if not chosen.any():
+        return alike, NONE
+    left = np.array([0 if one.chosen == one.left else 1 for one in mine if one.chosen in ("first", "second")])
+    bias, _ = side_bias(np.zeros(len(left), int), left)
+    odd = f", p = {float(bias.p_value):.3f}" if float(bias.p_value) < 0.05 else ""
+    return alike, f"{100 * float(bias.left.value):.0f} %{odd}"
+
+
+def _columns(rows: Sequence[Choice]) -> tuple[np.ndarray, ...]:
+    """Return columns of choices as the room takes them: image, first, second, who, choice, whether the first was on the left."""
+
+    def places(words: Sequence[str]) -> np.ndarray:
+        return np.unique(words, return_inverse=True)[1]
+
+    models = {name: k for k, name in enumerate(sorted({m for one in rows for m in (one.first, one.second)}))}
+    return (
+        places([one.image for one in rows]),
+        np.array([models[one.first] for one in rows]),
+        np.array([models[one.second] for one in rows]),
+        places([one.annotator for one in rows]),
+        np.array([_CODES[one.chosen] for one in rows]),
+        np.array([one.left == "first" for one in rows]),
+    )
+
+
+def results(campaign: Campaign, standings: StandingsNow) -> ResultFacts:
+    """Return what is known so far: standings, forecasts, agreement, and on which items people differ."""
+    root, options = campaign.root, campaign.options
+    rankings, notes, why = list[tuple[str, list[LeaderRow]]](), tuple[str, ...](), ""
+    try:
+        found = standings()
+        notes = found.notes
+        rankings = [(name, _leaders(found, name)) for name, one in found.rankings.items() if not one.unusable]
+    except FaultscapeError as error:
+        why = str(error)
+    if campaign.task != CHOICES:
+        rows = Answers(root, campaign.database).answers(options.truth)
+        people = {row[2] for row in rows}
+        return ResultFacts(len(rows), len(people), rankings, notes, [], _question_agreement(rows), [], why)
+    models = tuple(campaign.settings.models)
+    kept, _ = counting(root, options.truth, models, (), database=campaign.database)
+    people = {one.annotator for one in kept}
+    return ResultFacts(
+        len(kept), len(people), rankings, notes, _forecasts(kept), _choice_agreement(kept), _disagreeing(kept), why
+    )
+
+
+def _leaders(found: Standings, name: str) -> list[LeaderRow]:
+    ranking, out = found.rankings[name], []
+    for model in ranking.order:
+        low, high = ranking.score_interval.get(model, [float("nan")] * 2)
+        ranks = ranking.rank_interval.get(model)
+        out.append(
+            LeaderRow(
+                model,
+                f"{ranking.scores[model]:.3f}",
+                NONE if math.isnan(low) else f"{low:.3f} to {high:.3f}",
+                NONE
+                if not ranks or math.isnan(ranks[0])
+                else f"{ranks[0]:.0f}"
+                if ranks[0] == ranks[1]
+                else f"{ranks[0]:.0f} to {ranks[1]:.0f}",
+            )
+        )
+    return out
+
+
+def _forecasts(kept: Sequence[Choice]) -> list[tuple[str, str, str, str]]:
+    """Return for each two models how the choices stand, and a forecast of how many more would settle their order."""
+    wins: dict[tuple[str, str], list[float]] = {}
+    for one in kept:
+        choice = one if one.first <= one.second else one.turned
+        if choice.chosen in WORTH:
+            held = wins.setdefault((choice.first, choice.second), [0.0, 0.0, 0.0])
+            held[{"first": 0, "second": 1}.get(choice.chosen, 2)] += 1
+    return [
+        (
+            a,
+            b,
+            f"{won:.0f} to {lost:.0f}" + (f", {none:.0f} neither" if none else ""),
+            str(forecast_answers(won, lost, none, worlds=500, limit=500)),
+        )
+        for (a, b), (won, lost, none) in sorted(wins.items())
+    ]
+
+
+def _choice_agreement(kept: Sequence[Choice]) -> list[tuple[str, str]]:
+    rows = [one if one.first <= one.second else one.turned for one in kept if one.chosen != "skip"]
+    items = [f"{one.image}\0{one.first}\0{one.second}" for one in rows]
+    labels = [{"first": 0, "second": 1}.get(one.chosen, 2) for one in rows]
+    return _agreement(items, [one.annotator for one in rows], labels)
+
+
+def _question_agreement(rows: Sequence[said.Answer]) -> list[tuple[str, str]]:
+    rows = said.latest(rows)
+    return _agreement(
+        [f"{row[0]}\0{row[1]}" for row in rows], [row[2] for row in rows], [said.WORDS.index(row[3]) for row in rows]
+    )
+
+
+def _agreement(items: Sequence[str], who: Sequence[str], labels: Sequence[int]) -> list[tuple[str, str]]:
+    """Return Krippendorff's alpha of all and Cohen's kappa of each two people, in words."""
+    if len(set(who)) < 2:
+        return []
+    names, person = np.unique(who, return_inverse=True)
+    item = np.unique(items, return_inverse=True)[1]
+    found = alpha(item, person, labels, resamples=500)
+    low, high = (float(v) for v in found.interval)
+    spread = "" if math.isnan(low) else f" ({low:.2f} to {high:.2f})"
+    words = NONE if math.isnan(found.value) else f"{found.value:.2f}{spread}"
+    out = [("Krippendorff's alpha, all", words)]
+    pairs = pair_agreement(item, person, labels)
+    for a, b in combinations(range(len(names)), 2):
+        if pairs.common[a, b]:
+            kappa = pairs.kappa[a, b]
+            number = int(pairs.common[a, b])
+            out.append(
+                (
+                    f"Cohen's kappa, {names[a]} and {names[b]}",
+                    f"{NONE if math.isnan(kappa) else f'{kappa:.2f}'} of {number} items in common, {100 * pairs.alike[a, b]:.0f} % alike",
+                )
+            )
+    return out
+
+
+def _disagreeing(kept: Sequence[Choice]) -> list[tuple[str, str, float, str]]:
+    """Return the items on which people differ most: image, models, share for the first, and of how many."""
+    found = [
+        (image, f"{a} and {b}", share, str(number))
+        for (image, a, b), (share, number) in shares(kept).items()
+        if number > 1 and 0 < share < 1
+    ]
+    return sorted(found, key=lambda row: (abs(row[2] - 0.5), row[0]))[:20]

@@ -1,0 +1,88 @@
+"""label serve's way: open the study and its answers, listen, and let people answer until Ctrl-C.
+
+Conventions: answers go into the database, and nothing else of the study is written. The address is printed once it answers; where others can reach it, people come in by invite links alone, and the first is printed for the organiser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter
+
+from faultscape.stages.serve import people_pages, result_pages, work_pages
+from faultscape.stages.serve.campaign import Campaign
+from faultscape.stages.serve.gate import Gate, server_key
+from faultscape.stages.serve.options import ServeOptions
+from faultscape.standings import Standings
+from faultscape.study.answers.annotators import ORGANISER, Annotator, Annotators
+from faultscape.study.answers.database import Database, bind
+from faultscape.study.folder import existing
+from faultscape.study.lock import writing
+from faultscape.study.settings import read_settings, write_settings
+from faultscape.web import server
+from faultscape.web.app import make_app
+from faultscape.web.headers import App
+from faultscape.web.photos import Pictures
+
+METHODS = ("GET", "HEAD", "POST")
+StandingsOf = Callable[[Path, str, str], Standings]  # of a study, by a selection and a truth
+
+
+def serve_labels(study: str, options: ServeOptions, standings_of: StandingsOf) -> None:
+    """Serve a study to annotators until Ctrl-C; StudyError where it cannot be read, OptionError for an address that cannot be had."""
+    root = existing(study)
+    with writing(root):  # a study of an earlier version is brought to this one
+        if options.database is not None:
+            settings = read_settings(root)
+            write_settings(root, settings.model_copy(update={"answers": bind(root, options.database)}))
+    with (
+        closing(Database(root, stay_open=True, address=options.database)) as database,
+        server.bind(options.host, options.port) as listener,
+    ):
+        database.upgrade()
+        campaign = Campaign(root, options, database)
+        open_ = server.is_private(listener) and not options.invites
+        gate = Gate(Annotators(root, database), server_key(root), open_=open_)
+        address = server.address_of(listener)
+
+        def begun() -> None:
+            print(f"{study}: people answer at {address} (Ctrl-C ends; answers are kept in {database.place})")
+            if not open_:
+                print(
+                    f"come in as the organiser, and invite others, at {address}join/{_organiser_token(gate.people)}", flush=True
+                )
+
+        server.serve(
+            app_of(campaign, gate, lambda: standings_of(root, options.selection, options.truth), [options.host]), listener, begun
+        )
+    print(f"{study}: people answer no longer; all that was confirmed is kept")
+
+
+def app_of(campaign: Campaign, gate: Gate, standings: Callable[[], Standings], names: Sequence[str] = ()) -> App:
+    """Return the app of a campaign."""
+    return make_app(routers_of(campaign, gate, standings), names=names, methods=METHODS)
+
+
+def routers_of(campaign: Campaign, gate: Gate, standings: Callable[[], Standings]) -> list[APIRouter]:
+    """Return all routes of a campaign."""
+    pictures = Pictures()
+    return [
+        people_pages.router(campaign, gate, links),
+        work_pages.router(campaign, gate, pictures, links),
+        result_pages.router(campaign, gate, links, standings),
+    ]
+
+
+def links(who: Annotator) -> list[tuple[str, Any]]:
+    """Return (address, words) of the pages that a person may see."""
+    own = [("/work", "Answer")]
+    return [*own, ("/results", "Results"), ("/people", "People")] if who.role == ORGANISER else own
+
+
+def _organiser_token(people: Annotators) -> str:
+    """Return a new token of the first organiser, who is made where there is none: the one before lets nobody in any more."""
+    held = next((one for one in people.everybody() if one.role == ORGANISER), None)
+    return people.invite("organiser", ORGANISER)[1] if held is None else people.new_token(held.pseudonym)
