@@ -18,6 +18,7 @@ from faultscape.labelling import answers as said
 from faultscape.labelling.people.annotator_agreement import alpha, pair_agreement
 from faultscape.labelling.people.choice_forecast import forecast_answers
 from faultscape.labelling.people.choices import consistency, side_bias
+from faultscape.ranking.catalogue import entry
 from faultscape.stages.choice_evidence import WORTH, counting, shares
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.items import CHOICES
@@ -154,7 +155,7 @@ def results(campaign: Campaign, standings: StandingsNow) -> ResultFacts:
     try:
         found = standings()
         notes = found.notes
-        rankings = [(name, _leaders(found, name)) for name, one in found.rankings.items() if not one.unusable]
+        rankings = [(entry(name).title, _leaders(found, name)) for name, one in found.rankings.items() if not one.unusable]
     except FaultscapeError as error:
         why = str(error)
     if campaign.task != CHOICES:

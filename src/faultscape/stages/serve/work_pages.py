@@ -142,7 +142,7 @@ def _shown(campaign: Campaign, given: Given, left: int) -> dict[str, Any]:
         for side in ("left", "right"):
             sides[side] = {way: f"{at}/{given.repeat}/{side}/{way}" for way in WAYS if way != "mark" or item.classes}
         about |= {"classes": list(item.classes), **sides}
-        about["pictures"] = [photo_at, *(sides[side]["fill"] for side in sides)]
+        about["pictures"] = [photo_at, *(sides[side][way] for way in ("fill", "mark") for side in sides if way in sides[side])]
     elif isinstance(item, QuestionItem):
         about |= {"class": item.class_, "gloss": item.gloss, "examples": campaign.examples(item), "pictures": [photo_at]}
     return about

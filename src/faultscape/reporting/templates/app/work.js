@@ -65,7 +65,7 @@
         const found = await answer.json();
         finished = found.finished;
         for (const item of found.items) {
-          item.ready = Promise.all(item.pictures.map(picture));
+          item.ready = Promise.all(item.pictures.map(picture)).then(() => { item.there = true; });
           ahead.push(item);
         }
       } else if (answer.status === 401) { location.href = "/"; return; } else throw new Error("status " + answer.status);
@@ -93,7 +93,16 @@
       $("pause").querySelector("h1").focus();
       return;
     }
-    draw(current);
+    const item = current;
+    if (!item.there) { // only the first of a page has to be waited for
+      work.hidden = true;
+      show("waiting", true);
+      await Promise.race([item.ready, new Promise((done) => setTimeout(done, 8000))]);
+      if (current !== item) return;
+      show("waiting", false);
+      work.hidden = false;
+    }
+    draw(item);
   };
   let size = 20;
   const work_size = () => size;
@@ -191,7 +200,7 @@
   }
 
   const answer = (chosen) => {
-    if (!current || $("reasons").open) return;
+    if (!current || work.hidden || $("reasons").open) return;
     show("feedback", false);
     const item = current, shown = choices ? { way, marked, zoomed: scale > 1 } : {};
     add({ id: item.id, repeat: item.repeat, chosen, seconds: Math.round(performance.now() - begun) / 1000, shown });
