@@ -152,17 +152,25 @@ def _of_image(image: SaidImage, labels: set[str], where: str) -> list[str]:
             found.append(f"{place}: has no label")
         elif labels and label not in labels:
             found.append(f"{place}: its label {_short(label)} is not among the labels of meta")
-        if shape.kind not in shapes.AREAS:
-            continue
+        if shape.kind in shapes.AREAS:
+            try:
+                areas.append(shapes.checked(shape.kind, shape.said, number, size, place))
+            except LabellingError as error:
+                found.append(str(error))
+    try:
+        shapes.too_long(areas)
+    except LabellingError as error:
+        return [*found, str(error)]
+    good = []
+    for area in areas:
         try:
-            area = shapes.checked(shape.kind, shape.said, number, size, place)
-            shapes.too_long([*areas, area])
-            if not any(shapes.pixels_of(area, box).any() for box in shapes.bands(area)):
-                found.append(f"{place}: a {shape.kind} that covers no pixel")
-            areas.append(area)
+            if any(shapes.pixels_of(area, box).any() for box in shapes.bands(area)):
+                good.append(area)
+            else:
+                found.append(f"{area.where}: a {area.kind} that covers no pixel")
         except LabellingError as error:
             found.append(str(error))
-    return found + _overlaps(areas, size, where)
+    return found + _overlaps(good, size, where)
 
 
 def _overlaps(areas: list[shapes.Area], size: tuple[int, int], where: str) -> list[str]:
