@@ -10,6 +10,7 @@ Source: the documentation of CVAT's format and what its server, with its reader 
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
 import os
@@ -209,8 +210,20 @@ def _ids(archive: Archive, labelmap: LabelMap, file: str | None, where: str, cla
     values = np.zeros(len(labelmap.names), np.uint16)
     for place in np.flatnonzero(np.bincount(places.reshape(-1), minlength=len(labelmap.names))):
         values[place] = _value(labelmap.names[place], classes, where)
+        _hold_one_meaning(labelmap, int(place), int(values[place]), classes, where)
     ids = values[places]
     return ids.astype(np.uint8 if ids.max(initial=0) < 256 else np.uint16, copy=False)
+
+
+def _hold_one_meaning(labelmap: LabelMap, place: int, value: int, classes: Classes, where: str) -> None:
+    """Raise LabellingError where another label has the colour of this one, and does not stand for the same id."""
+    for colour in labelmap.packed[labelmap.places == place]:
+        for other in labelmap.places[labelmap.packed == colour].tolist():
+            with contextlib.suppress(LabellingError):
+                if other == place or _value(labelmap.names[other], classes, where) == value:
+                    continue
+            pair = f"{labelmap.names[place][:80]!r} and {labelmap.names[other][:80]!r}"
+            raise LabellingError(f"{where}: the colour {_unpacked(int(colour))} is that of {pair} in {LABELMAP}")
 
 
 def _value(name: str, classes: Classes, where: str) -> int:
