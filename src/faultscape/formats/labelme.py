@@ -1,7 +1,7 @@
 """LabelMe's JSON, one file an image: written with mask shapes, read with every shape that has an area.
 
-Conventions: a mask shape is an inclusive box and a PNG crop in base64, one shape a class; ids come from class names. Shapes are drawn in the order of the
-list, later over earlier. Pixels under no shape are the background, or void where the classes have none. The file format is described in the project's notes
+Conventions: a mask shape is an inclusive box and a PNG crop in base64, one shape a class; ids come from class names. On request polygons are written in their place, one a patch.
+Shapes are drawn in the order of the list, later over earlier. Pixels under no shape are the background, or void where the classes have none. The file format is described in the project's notes
 on labelling tools; nothing of LabelMe's own code is used.
 """
 
@@ -16,21 +16,28 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from faultscape.errors import LabellingError, LabelMapError, closest
+from faultscape.errors import LabellingError, LabelMapError
 from faultscape.formats import shapes as drawing
 from faultscape.formats.guard import MAX_PIXELS, read_bytes
+from faultscape.formats.label_tools.named_ids import covered, ground_of, id_of, known_ids, name_of_ids, nothing_of
+from faultscape.formats.label_tools.outlines import outlines as polygons_of
 from faultscape.nouns import Classes
 
-VOID = "void"
-_VOID_NAMES = frozenset({VOID, "__ignore__", "__void__", "ignore"})
-_BACKGROUND_NAMES = frozenset({"_background_", "background"})
 MOST_BYTES = 256 << 20  # of a file: it may hold its photo
 
 
-def encode(image_path: str, size: tuple[int, int], label_map_ids: np.ndarray | None, classes: Classes) -> bytes:
-    """Return the file of an image of (width, height); without an (H, W) map of ids it holds no shapes, for a person to draw."""
-    shapes = [] if label_map_ids is None else _shapes(np.asarray(label_map_ids), classes)
+def encode(
+    image_path: str, size: tuple[int, int], label_map_ids: np.ndarray | None, classes: Classes, *, outlines: bool = False
+) -> bytes:
+    """Return the file of an image of (width, height); without an (H, W) map of ids it holds no shapes, for a person to draw.
+
+    With ``outlines`` the shapes are polygons, which people can pull at, in place of masks. LabellingError for ids of no class.
+    """
     width, height = size
+    shapes = []
+    if label_map_ids is not None:
+        ids = known_ids(label_map_ids, classes, np.shape(label_map_ids)[::-1], image_path)
+        shapes = _polygons(ids, classes) if outlines else _masks(ids, classes)
     document = {
         "version": "5.5.0", "flags": {}, "shapes": shapes, "imagePath": image_path, "imageData": None, "imageHeight": height, "imageWidth": width,
     }  # fmt: skip
@@ -55,10 +62,6 @@ def read(
     size = (width, height)
     if photo is not None and size != photo:
         raise LabelMapError(f"{path}: {wrong_size(size, photo)}")
-    if classes.background is None and not classes.void:
-        raise LabellingError(
-            f"{path}: pixels under no shape need a background class or a void id, and the class list has neither"
-        )
     if len(document["shapes"]) > drawing.MOST:
         raise LabellingError(f"{path}: has {len(document['shapes']):,} shapes; at most {drawing.MOST:,} are read")
     drawn = []
@@ -66,13 +69,13 @@ def read(
         where = f"{path}, shape {number}"
         if not isinstance(shape, dict) or not isinstance(shape.get("label"), str):
             raise LabellingError(f"{where}: has no label")
-        drawn.append(drawing.checked(shape, _id(shape["label"], classes, where), size, where))
+        drawn.append(drawing.checked(shape, id_of(shape["label"], classes, where), size, where))
     if (seconds := sum(shape.nanoseconds for shape in drawn) / 1e9) > drawing.MOST_NANOSECONDS / 1e9:
         raise LabellingError(
             f"{path}: drawing its {len(drawn):,} shapes would take some {seconds:,.0f} s, and at most {drawing.MOST_NANOSECONDS / 1e9:.0f} s are taken; "
             "save it with fewer points or shapes, or as a mask"
         )
-    return drawing.painted(drawn, size, classes.background if classes.background is not None else classes.void[0]), size
+    return covered(drawing.painted(drawn, size, ground_of(classes)), classes, f"{path}"), size
 
 
 def wrong_size(size: tuple[int, int], photo: tuple[int, int]) -> str:
@@ -100,22 +103,9 @@ def _loaded(path: str | os.PathLike[str]) -> Any:
         raise LabellingError(f"{path}: is no LabelMe file: {str(error)[:200] or 'it does not fit into memory'}") from None
 
 
-def _id(label: str, classes: Classes, where: str) -> int:
-    if label in classes.names:
-        return classes.ids[classes.names.index(label)]
-    if label in _VOID_NAMES and classes.void:
-        return classes.void[0]
-    if label in _BACKGROUND_NAMES and classes.background is not None:
-        return classes.background
-    raise LabellingError(
-        f"{where}: {label!r} is no class; known are {', '.join(classes.names[:12])}.{closest(label, classes.names)}"
-    )
-
-
-def _shapes(ids: np.ndarray, classes: Classes) -> list[dict[str, Any]]:
+def _masks(ids: np.ndarray, classes: Classes) -> list[dict[str, Any]]:
     """Return one mask shape for each class that the map holds, but the one that unlabelled pixels get."""
-    nothing = classes.background if classes.background is not None else (classes.void[0] if classes.void else None)
-    names = dict(zip(classes.ids, classes.names, strict=True)) | dict.fromkeys(classes.void, VOID)
+    nothing, names = nothing_of(classes), name_of_ids(classes)
     shapes = []
     for value in np.unique(ids).tolist():
         if value == nothing:
@@ -134,3 +124,12 @@ def _shapes(ids: np.ndarray, classes: Classes) -> list[dict[str, Any]]:
             }
         )  # fmt: skip
     return shapes
+
+
+def _polygons(ids: np.ndarray, classes: Classes) -> list[dict[str, Any]]:
+    """Return the polygons that give the map when they are drawn one over the other."""
+    names = name_of_ids(classes)
+    return [
+        {"label": names[value], "points": [[*corner] for corner in corners], "group_id": None, "description": "", "shape_type": "polygon", "flags": {}}
+        for value, corners in polygons_of(ids, nothing_of(classes))
+    ]  # fmt: skip

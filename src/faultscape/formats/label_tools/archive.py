@@ -1,0 +1,125 @@
+"""A zip that a tool made, or the folder that somebody unpacked it to: its files by their names, none larger than is read.
+
+Conventions: names are POSIX, relative to the folder of one file by which the archive is known, which may lie deeper. A zip is looked through before anything of it is unpacked: how much it would be, names that leave the folder or occur
+twice, files under a password.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from faultscape.errors import FaultscapeError
+from faultscape.formats.guard import decoding, read_bytes
+
+MOST_BYTES = 4 << 30  # of a zip
+MOST_FILES = 65_535
+MOST_LIST = 32 << 20  # bytes of a zip's list of files
+MOST_UNPACKED = 16 << 30
+_RATIO = 200  # times that all files together may be larger than the zip, which is more than pictures are
+_FREE = 64 << 20  # bytes to which a zip may grow whatever its ratio
+_END = b"PK\x05\x06"
+_END_64 = b"PK\x06\x07"
+_PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Archive:
+    """The files of an archive: ``names`` in their order, and ``read(name, limit)``, which gives the bytes of one; a zip stays open as long as this is held."""
+
+    names: tuple[str, ...]
+    read: Callable[[str, int], bytes]
+
+
+def is_zip(path: Path) -> bool:
+    """Whether a file begins as a zip."""
+    try:
+        if not os.path.isfile(path):
+            return False
+        with open(path, "rb") as file:
+            return file.read(4) in (b"PK\x03\x04", _END)
+    except OSError:
+        return False
+
+
+def opened(path: Path, known_by: str, error: type[FaultscapeError]) -> Archive:
+    """Return the archive of a zip, or of the folder of the file ``known_by`` given itself; ``error`` says what is wrong with it, and where it lacks that file."""
+    if os.path.basename(path) == known_by:
+        return _folder(os.path.dirname(os.path.abspath(path)), error)
+    with decoding(path, error):
+        _look(path, error)
+        archive = zipfile.ZipFile(path)
+    infos = [info for info in archive.infolist() if not info.is_dir()]
+    _hold_bounds(infos, path, error)
+    found = sorted(
+        (info.filename for info in infos if PurePosixPath(info.filename).name == known_by), key=lambda name: name.count("/")
+    )
+    if not found:
+        raise error(f"{path}: holds no {known_by}")
+    above = found[0][: -len(known_by)]
+    by_name = {info.filename[len(above) :]: info for info in infos if info.filename.startswith(above)}
+
+    def read(name: str, limit: int) -> bytes:
+        info = by_name[name]
+        if info.file_size > limit:
+            raise error(f"{path}: {name[:200]!r} has {info.file_size:,} bytes; at most {limit:,} are read")
+        with decoding(f"{path}: {name[:200]!r}", error), archive.open(info) as file:
+            data = file.read(limit + 1)
+        if len(data) > limit:
+            raise error(f"{path}: {name[:200]!r} has more than {limit:,} bytes, though it says less")
+        return data
+
+    return Archive(tuple(by_name), read)
+
+
+def _folder(folder: str, error: type[FaultscapeError]) -> Archive:
+    names = []
+    for above, folders, files in os.walk(folder):
+        folders.sort()
+        names += [os.path.relpath(os.path.join(above, name), folder).replace(os.sep, "/") for name in sorted(files)]
+        if len(names) > MOST_FILES:
+            raise error(f"{folder}: holds more than {MOST_FILES:,} files; at most so many are read")
+    return Archive(tuple(names), lambda name, limit: read_bytes(os.path.join(folder, name), error, limit=limit))
+
+
+def _look(path: Path, error: type[FaultscapeError]) -> None:
+    """Raise ``error`` for a zip that is too large, or whose list of files is: before Python reads that list."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise error(f"{path}: is no regular file")
+    size = os.path.getsize(path)
+    with open(path, "rb") as file:
+        file.seek(max(size - (1 << 16) - 42, 0))
+        tail = file.read()
+    at = len(tail) - 22 if tail[-22:-18] == _END else tail.rfind(_END)
+    if at < 0 or len(tail) - at < 22:
+        raise error(f"{path}: is no zip, or lacks its end")
+    listed, files = int.from_bytes(tail[at + 12 : at + 16], "little"), int.from_bytes(tail[at + 10 : at + 12], "little")
+    if size > MOST_BYTES or listed > MOST_LIST or files >= MOST_FILES or _END_64 in tail[max(at - 20, 0) : at]:
+        raise error(
+            f"{path}: is a zip of more than {MOST_BYTES:,} bytes or {MOST_FILES - 1:,} files, or says so; at most so many are read; export fewer images at once"
+        )
+
+
+def _hold_bounds(infos: list[zipfile.ZipInfo], path: Path, error: type[FaultscapeError]) -> None:
+    seen: set[str] = set()
+    for info in infos:
+        name = info.filename
+        parts = name.split("/")
+        if ".." in parts or name.startswith("/") or "\\" in name or "\\" in info.orig_filename or ":" in parts[0][1:2]:
+            raise error(f"{path}: {name[:200]!r} leaves the folder that the zip is unpacked to")
+        if name in seen:
+            raise error(f"{path}: holds {name[:200]!r} twice")
+        seen.add(name)
+        if info.flag_bits & 1:
+            raise error(f"{path}: {name[:200]!r} is under a password; export it without")
+        if info.compress_type not in _PLAIN:
+            raise error(f"{path}: {name[:200]!r} is packed in a way that is not read; pack it with deflate")
+    unpacked = sum(info.file_size for info in infos)
+    if unpacked > MOST_UNPACKED or unpacked > max(_FREE, _RATIO * os.path.getsize(path)):
+        raise error(
+            f"{path}: would unpack to {unpacked:,} bytes, more than a zip of pictures of {os.path.getsize(path):,} bytes does"
+        )

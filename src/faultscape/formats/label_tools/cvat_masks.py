@@ -1,0 +1,375 @@
+"""CVAT's Segmentation mask 1.1: a zip of pictures in the colours of its labelmap.txt, one of classes and one of instances an image; a folder that it was unpacked to is read by its labelmap.txt.
+
+Conventions: a line of the labelmap is NAME:RED,GREEN,BLUE:: (parts and actions of PASCAL VOC, which stay empty); what it says holds when reading, whatever colours the class list has. Written are the colours of `distinct_colours`,
+and black, under the name background, for what nobody drew on, as CVAT itself does; where a class that is not the background is called so, black has the name of what it stands for. Instances have the colours of
+PASCAL VOC in their order, one a class: black is none, and what is black there CVAT does not import. It knows 255 colours, so that an image of more classes goes without. Pictures are RGB, since a grey picture is read as places in
+the labelmap. CVAT splits a line at its colons, drops spaces around it, and skips what begins with #: a class or an image called so cannot be written. All that CVAT imports has one z_order, so that
+what people draw over it may come back below (issue 9713 of its repository): to correct what a model drew, CVAT for images is the better format.
+Source: the documentation of CVAT's format and what its server, with its reader of PASCAL VOC, writes and reads; nothing of its code is used. No live server was asked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import os
+import zipfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import cv2
+import numpy as np
+from PIL import Image
+
+from faultscape.errors import LabellingError
+from faultscape.formats.guard import decoding, open_picture
+from faultscape.formats.label_tools.archive import Archive, is_zip, opened
+from faultscape.formats.label_tools.named_ids import (
+    Colour,
+    distinct_colours,
+    id_of,
+    known_ids,
+    name_of_ids,
+    nothing_of,
+    voc_colours,
+)
+from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
+from faultscape.nouns import Classes
+
+NAME = "cvat-masks.zip"
+LABELMAP = "labelmap.txt"
+BACKGROUND = "background"
+_LISTS, _CLASSES, _OBJECTS, _PHOTOS = "ImageSets/Segmentation/", "SegmentationClass/", "SegmentationObject/", "JPEGImages/"
+_MOST_TEXT = 16 << 20  # bytes of a list
+_MOST_PNG = 512 << 20
+_MOST_LABELS = 65_536
+_MOST_IMAGES = 30_000  # of a zip
+_BAND = 1 << 22  # pixels that are looked up at once
+_INSTANCES = tuple(itertools.islice(voc_colours(), 256))
+
+
+@dataclass(frozen=True, eq=False)
+class LabelMap:
+    """What a labelmap says: the names in their order, and the packed colours that it gives away, sorted, with the place of the name of each."""
+
+    names: tuple[str, ...]
+    packed: np.ndarray
+    places: np.ndarray
+
+
+def write(
+    folder: Path, images: Iterable[DrawnImage], classes: Classes, *, outlines: bool = False
+) -> Iterator[tuple[Path, bytes]]:
+    """Yield the zip, to be uploaded to a task; LabellingError for ``outlines``, which the format has not, and for names of classes and images that it cannot hold."""
+    if outlines:
+        raise LabellingError("masks of CVAT have no outlines; take CVAT for images")
+    colours = _colours(classes)
+    table = np.zeros((1 << 16, 3), np.uint8)
+    for value, name in name_of_ids(classes).items():
+        table[value] = colours[name]
+    if (nothing := nothing_of(classes)) is not None:
+        table[nothing] = (0, 0, 0)
+    order = [value for value in dict.fromkeys((*classes.ids, *classes.void[:1])) if value != nothing]
+    out = io.BytesIO()
+    names: dict[str, None] = {}
+    with zipfile.ZipFile(out, "w") as archive:
+        _put(archive, LABELMAP, _labelmap(colours))
+        for image in images:
+            where = f"image {image.image[:200]!r}"
+            if (name := _line(image.image, where, "\\")) in names or len(names) >= _MOST_IMAGES:
+                raise LabellingError(
+                    f"{where}: is there twice" if name in names else f"a zip holds at most {_MOST_IMAGES:,} images"
+                )
+            names[name] = None
+            if image.ids is None:
+                continue
+            ids = known_ids(image.ids, classes, image.size, where)
+            _put(archive, f"{_CLASSES}{image.image}.png", _png(table[ids]))
+            present = set(np.unique(ids).tolist())
+            if len(instances := [value for value in order if value in present]) < len(_INSTANCES):
+                of_id = np.zeros((1 << 16, 3), np.uint8)
+                for number, value in enumerate(instances, 1):
+                    of_id[value] = _INSTANCES[number]
+                _put(archive, f"{_OBJECTS}{image.image}.png", _png(of_id[ids]))
+        _put(archive, f"{_LISTS}default.txt", "".join(f"{name}\n" for name in names).encode())
+    yield folder / NAME, out.getvalue()
+
+
+def recognise(path: Path) -> bool:
+    """Whether a file is a zip that holds a labelmap.txt, or such a labelmap.txt itself with its folder SegmentationClass."""
+    try:
+        if os.path.basename(path) == LABELMAP:
+            return os.path.isfile(path) and os.path.isdir(os.path.join(os.path.dirname(path), _CLASSES))
+        return is_zip(path) and LABELMAP in opened(path, LABELMAP, LabellingError).names
+    except (LabellingError, OSError):
+        return False
+
+
+def read(path: Path) -> list[ToolLabel]:
+    """Return the images that the lists name, and then those of masks that they do not name; one without a mask is not drawn, and its size (0, 0). LabellingError where the archive or its labelmap cannot be read."""
+    archive = opened(path, LABELMAP, LabellingError)
+    labelmap = _read_labelmap(archive, path)
+    masks = _pictures(archive, _CLASSES)
+    found = []
+    for name in dict.fromkeys((*_listed(archive, path), *masks)):
+        where = f"{path}: {masks.get(name, _CLASSES + name + '.png')[:200]}"
+        size = _size(archive, masks[name], where) if name in masks else (0, 0)
+        reads = partial(_ids, archive, labelmap, masks.get(name), where)
+        found.append(ToolLabel(image=name, annotator="", size=size, where=where, drawn=name in masks, read=reads))
+    return found
+
+
+def check(path: Path) -> list[str]:
+    """Return what CVAT would refuse of an archive, or show otherwise than it is meant, a sentence each with its place; nothing where it takes all."""
+    try:
+        archive = opened(path, LABELMAP, LabellingError)
+        labelmap = _read_labelmap(archive, path)
+        listed = _listed(archive, path)
+    except LabellingError as error:
+        return [str(error)]
+    found = []
+    for first, second in itertools.pairwise(range(len(labelmap.packed))):
+        if labelmap.packed[first] == labelmap.packed[second]:
+            pair = " and ".join(repr(labelmap.names[labelmap.places[k]][:80]) for k in (first, second))
+            found.append(f"{path}: {LABELMAP} gives {pair} one colour, {_unpacked(int(labelmap.packed[first]))}")
+    masks, objects, photos = (_pictures(archive, where) for where in (_CLASSES, _OBJECTS, _PHOTOS))
+    times = Counter(listed)
+    found += [f"{path}: {name[:200]!r} is listed twice" for name, count in times.items() if count > 1]
+    found += [f"{path}: {name[:200]!r} is listed and has no {_CLASSES}{name[:200]}.png" for name in times if name not in masks]
+    found += [
+        f"{path}: {masks[name][:200]} is in no list of {_LISTS}, and CVAT passes over it" for name in masks if name not in times
+    ]
+    found += [f"{path}: {file[:200]} has no {_CLASSES}{name[:200]}.png" for name, file in objects.items() if name not in masks]
+    for name, file in masks.items():
+        try:
+            found += _of_image(archive, labelmap, file, objects.get(name), photos.get(name), path)
+        except LabellingError as error:
+            found.append(str(error))
+    return found
+
+
+def _of_image(archive: Archive, labelmap: LabelMap, file: str, instances: str | None, photo: str | None, path: Path) -> list[str]:
+    """Return what is wrong with the masks of one image."""
+    where = f"{path}: {file[:200]}"
+    places = _decoded(archive, file, where, labelmap)
+    found = []
+    if photo is not None and (size := _size(archive, photo, f"{path}: {photo[:200]}")) != places.shape[::-1]:
+        found.append(f"{where}: is {places.shape[1]} x {places.shape[0]} pixels, its photo {size[0]} x {size[1]}")
+    if instances is None:
+        return [
+            *found,
+            f"{where}: has no {_OBJECTS}, so that CVAT makes a mask of each colour, of {BACKGROUND} too",
+        ]
+    there = f"{path}: {instances[:200]}"
+    numbers = _decoded(archive, instances, there, None)
+    if numbers.shape != places.shape:
+        return [
+            *found,
+            f"{there}: is {numbers.shape[1]} x {numbers.shape[0]} pixels, {file[:200]} {places.shape[1]} x {places.shape[0]}",
+        ]
+    black = set(labelmap.places[labelmap.packed == 0].tolist())
+    under: dict[int, list[int]] = {}  # the places of the labels under each instance
+    for pair in np.unique(numbers.astype(np.uint32) << 16 | places).tolist():
+        under.setdefault(pair >> 16, []).append(pair & 0xFFFF)
+    for number, labels in under.items():
+        lost = [place for place in labels if place not in black and labelmap.names[place] != BACKGROUND]
+        names = [repr(labelmap.names[place][:80]) for place in labels]
+        if number == 0 and lost:
+            y, x = np.argwhere((numbers == 0) & (places == lost[0]))[0]
+            lacks = repr(labelmap.names[lost[0]][:80])
+            found.append(f"{there}: is black at column {x}, row {y}, where {lacks} is drawn; CVAT imports nothing there")
+        elif number and len(names) > 1:
+            found.append(
+                f"{there}: the instance of the colour {_INSTANCES[number]} covers {names[0]} and {names[1]}; an instance has one class"
+            )
+    return found + _holes(numbers, {number: labelmap.names[labels[0]][:80] for number, labels in under.items() if number}, there)
+
+
+def _holes(numbers: np.ndarray, names: dict[int, str], where: str) -> list[str]:
+    """Return a sentence on the first instance with a hole."""
+    for number, name in names.items():
+        contours, levels = cv2.findContours((numbers == number).astype(np.uint8), cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE)
+        inner = [k for k in range(len(contours)) if levels[0][k][3] >= 0]
+        if inner:
+            x, y = contours[inner[0]][0][0]
+            return [
+                f"{where}: {name!r} has a hole near column {x}, row {y}, which CVAT loses or makes a shape of where it turns masks into polygons; upload with that switched off, or as CVAT for images"
+            ]
+    return []
+
+
+def _ids(archive: Archive, labelmap: LabelMap, file: str | None, where: str, classes: Classes) -> np.ndarray:
+    """Return the (H, W) ids of one image."""
+    if file is None:
+        raise LabellingError(f"{where}: is not there: nobody drew on this image")
+    places = _decoded(archive, file, where, labelmap)
+    values = np.zeros(len(labelmap.names), np.uint16)
+    for place in np.flatnonzero(np.bincount(places.reshape(-1), minlength=len(labelmap.names))):
+        values[place] = _value(labelmap.names[place], classes, where)
+        _hold_one_meaning(labelmap, int(place), int(values[place]), classes, where)
+    ids = values[places]
+    return ids.astype(np.uint8 if ids.max(initial=0) < 256 else np.uint16, copy=False)
+
+
+def _hold_one_meaning(labelmap: LabelMap, place: int, value: int, classes: Classes, where: str) -> None:
+    """Raise LabellingError where another label has the colour of this one, and does not stand for the same id."""
+    for colour in labelmap.packed[labelmap.places == place]:
+        for other in labelmap.places[labelmap.packed == colour].tolist():
+            with contextlib.suppress(LabellingError):
+                if other == place or _value(labelmap.names[other], classes, where) == value:
+                    continue
+            pair = f"{labelmap.names[place][:80]!r} and {labelmap.names[other][:80]!r}"
+            raise LabellingError(f"{where}: the colour {_unpacked(int(colour))} is that of {pair} in {LABELMAP}")
+
+
+def _value(name: str, classes: Classes, where: str) -> int:
+    """Return the id of a label of the labelmap: CVAT calls ``background`` what nobody drew on, whatever the background class is called."""
+    if name == BACKGROUND and name not in classes.names:
+        if (nothing := nothing_of(classes)) is None:
+            raise LabellingError(
+                f"{where}: has pixels of {name!r}, which need a background class or a void id, and the class list has neither"
+            )
+        return nothing
+    return id_of(name, classes, f"{where}, label of {LABELMAP}")
+
+
+def _decoded(archive: Archive, file: str, where: str, labelmap: LabelMap | None) -> np.ndarray:
+    """Return the (H, W) places in the labelmap of a picture's colours, or of those of PASCAL VOC; LabellingError names a colour that is not there, and its first pixel."""
+    with decoding(where, LabellingError):
+        picture = open_picture(
+            archive.read(file, _MOST_PNG), where, LabellingError, lossless="changes colours; save masks as PNG"
+        )
+        if picture.mode not in ("P", "RGB", "L"):
+            raise LabellingError(f"{where}: has pixels of mode {picture.mode}; expected RGB or a palette")
+        picture.load()
+        width, height = picture.size
+        grey = picture.mode == "L"
+        packed, of_colour = (labelmap.packed, labelmap.places) if labelmap else _packed(_INSTANCES)
+        count = len(labelmap.names) if labelmap else len(_INSTANCES)
+        places = np.empty((height, width), np.uint16)
+        for top in range(0, height, rows := max(_BAND // width, 1)):
+            part = picture.crop((0, top, width, min(top + rows, height)))
+            values = np.asarray(part if grey else part.convert("RGB"), np.uint32)
+            if grey:
+                found, unknown = values, values >= count
+            else:
+                values = values[..., 0] << 16 | values[..., 1] << 8 | values[..., 2]
+                nearest = np.minimum(np.searchsorted(packed, values), len(packed) - 1)
+                found, unknown = of_colour[nearest], packed[nearest] != values
+            if unknown.any():
+                y, x = np.unravel_index(int(unknown.argmax()), unknown.shape)
+                value = f"the grey value {values[y, x]}" if grey else f"the colour {_unpacked(int(values[y, x]))}"
+                known = LABELMAP if labelmap else "the 256 of PASCAL VOC, in which CVAT knows instances"
+                raise LabellingError(f"{where}: {value} at column {x}, row {y + top} is not in {known}")
+            places[top : top + rows] = found
+    return places
+
+
+def _size(archive: Archive, file: str, where: str) -> tuple[int, int]:
+    """Return (width, height) of a picture, (0, 0) where it is none: reading it says why."""
+    try:
+        with decoding(where, LabellingError):
+            return open_picture(archive.read(file, _MOST_PNG), where, LabellingError).size
+    except LabellingError:
+        return 0, 0
+
+
+def _pictures(archive: Archive, folder: str) -> dict[str, str]:
+    """Return the files of a folder by their names without ending; of masks PNG alone."""
+    endings = (".png",) if folder != _PHOTOS else (".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".webp")
+    files = [name for name in archive.names if name.startswith(folder) and name.lower().endswith(endings)]
+    return {os.path.splitext(name[len(folder) :])[0]: name for name in files}
+
+
+def _listed(archive: Archive, path: Path) -> list[str]:
+    """Return the names in the lists of images; CVAT skips lines that begin with #."""
+    names: list[str] = []
+    for file in archive.names:
+        if file.startswith(_LISTS) and file.endswith(".txt"):
+            lines = (line.strip() for line in _text(archive, file, path).split("\n"))
+            names += [line for line in lines if line and not line.startswith("#")]
+    return names
+
+
+def _text(archive: Archive, file: str, path: Path) -> str:
+    try:
+        return archive.read(file, _MOST_TEXT).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError:
+        raise LabellingError(f"{path}: {file[:200]} is no text in UTF-8") from None
+
+
+def _read_labelmap(archive: Archive, path: Path) -> LabelMap:
+    """Return what labelmap.txt says; LabellingError names its line."""
+    colours: dict[str, Colour | None] = {}
+    for number, line in enumerate(_text(archive, LABELMAP, path).split("\n"), 1):
+        if not (line := line.strip()) or line.startswith("#"):
+            continue
+        where, fields = f"{path}: {LABELMAP}, line {number}", line.split(":")
+        if len(fields) != 4:
+            raise LabellingError(f"{where}: has {len(fields)} fields with colons between them; expected NAME:RED,GREEN,BLUE::")
+        name, said = fields[:2]
+        if name in colours:
+            raise LabellingError(f"{where}: names {name[:80]!r} a second time")
+        parts = [part.strip() for part in said.split(",")] if said else []
+        if said and (len(parts) != 3 or not all(p.isascii() and p.isdigit() and len(p) < 4 and int(p) < 256 for p in parts)):
+            raise LabellingError(f"{where}: expected a colour of three numbers 0-255 with commas between them; got {said[:40]!r}")
+        colours[name] = (int(parts[0]), int(parts[1]), int(parts[2])) if said else None
+        if len(colours) > _MOST_LABELS:
+            raise LabellingError(f"{where}: more than {_MOST_LABELS:,} labels")
+    if not colours:
+        raise LabellingError(f"{path}: {LABELMAP} names no label")
+    if not any(colours.values()):
+        colours = dict(zip(colours, voc_colours(), strict=False))
+    return LabelMap(tuple(colours), *_packed(tuple(colours.values())))
+
+
+def _packed(colours: tuple[Colour | None, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the colours that are there as whole numbers, sorted, and the place of each; of two alike the first comes first."""
+    there = sorted((c[0] << 16 | c[1] << 8 | c[2], place) for place, c in enumerate(colours) if c is not None)
+    return np.array([c for c, _ in there], np.uint32), np.array([place for _, place in there], np.uint16)
+
+
+def _unpacked(colour: int) -> Colour:
+    return colour >> 16, colour >> 8 & 255, colour & 255
+
+
+def _colours(classes: Classes) -> dict[str, Colour]:
+    """Return the colours of a labelmap: black first, for what nobody drew on."""
+    colours = distinct_colours(classes)
+    if (nothing := nothing_of(classes)) is None:
+        return colours
+    own = name_of_ids(classes)[nothing]
+    black = own if BACKGROUND in classes.names else BACKGROUND
+    return {black: (0, 0, 0)} | {name: colour for name, colour in colours.items() if name != black}
+
+
+def _labelmap(colours: dict[str, Colour]) -> bytes:
+    lines = [
+        f"{_line(name, f'the class {name[:80]!r}', ':')}:{','.join(map(str, colour))}::\n" for name, colour in colours.items()
+    ]
+    return ("# label:color_rgb:parts:actions\n" + "".join(lines)).encode()
+
+
+def _line(name: str, where: str, without: str) -> str:
+    """Return a name that can stand at the beginning of a line; LabellingError for one that CVAT would read otherwise."""
+    if name != name.strip() or name.startswith("#") or without in name or len(name.splitlines()) != 1:
+        raise LabellingError(
+            f"{where}: its name cannot stand in a list of CVAT: it is empty, begins with #, has spaces around it, or holds {without!r} or the end of a line; rename it, or take CVAT for images"
+        )
+    if not name.isprintable() and any(0xD800 <= ord(c) < 0xE000 for c in name):
+        raise LabellingError(f"{where}: its name is no text in UTF-8; rename it")
+    return name
+
+
+def _put(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
+    archive.writestr(zipfile.ZipInfo(name), data)  # stored: a PNG is packed already; dated 1980
+
+
+def _png(rgb: np.ndarray) -> bytes:
+    out = io.BytesIO()
+    Image.fromarray(rgb).save(out, format="PNG")
+    return out.getvalue()

@@ -1,0 +1,168 @@
+"""What a file of CVAT's XML says, element by element: nothing is looked at yet but how it hangs together, and nothing of it is larger than is read.
+
+Conventions: the file is parsed as it is read. A document type, with which XML names entities that grow or lie elsewhere, is refused before it is parsed. Attributes that no reader asks for are let go.
+Source: the documentation of CVAT's XML format, version 1.1.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from xml.parsers import expat
+
+from faultscape.errors import LabellingError
+from faultscape.formats.label_tools.cvat_shapes import AREAS, KEYS, NO_AREAS
+
+MOST_BYTES = 512 << 20  # of a file
+MOST_IMAGES = 100_000
+MOST_SHAPES = 500_000  # of a file
+MOST_HELD = 128 << 20  # characters of all attributes that are kept
+MOST_ELEMENT = 32 << 20  # bytes
+_DEPTH = 32
+_CHUNK = 1 << 20
+_SHAPES = {*AREAS, *NO_AREAS, "tag"}
+_META = ("annotations", "meta")
+
+
+@dataclass(frozen=True)
+class SaidShape:
+    """A shape as the file has it: its kind and the attributes that readers ask for."""
+
+    kind: str
+    said: dict[str, str]
+
+
+@dataclass(frozen=True)
+class SaidImage:
+    """An image as the file has it: number, name, task (of an export of a project, else empty), (width, height) or None where they are no whole numbers, and shapes in their order."""
+
+    number: str
+    name: str
+    task: str
+    size: tuple[int, int] | None
+    shapes: list[SaidShape] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class SaidFile:
+    """A file: the labels that its meta names, who each task is assigned to (key "" where the file is of one task or job), and its images."""
+
+    labels: tuple[str, ...]
+    annotators: dict[str, str]
+    images: tuple[SaidImage, ...]
+
+
+def parsed(path: str | os.PathLike[str]) -> SaidFile:
+    """Return what a file says; LabellingError where it is no XML of CVAT for images, or larger than is read."""
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise LabellingError(f"{path}: is no regular file")
+        if (size := os.path.getsize(path)) > MOST_BYTES:
+            raise LabellingError(f"{path}: has {size:,} bytes; at most {MOST_BYTES:,} are read; export fewer images at once")
+        reader = _Reader(path)
+        with open(path, "rb") as file:
+            fed = 0
+            while chunk := file.read(_CHUNK):
+                fed += len(chunk)
+                reader.parser.Parse(chunk, False)
+                if fed - max(reader.parser.CurrentByteIndex, 0) > MOST_ELEMENT:
+                    raise LabellingError(f"{path}: one element has more than {MOST_ELEMENT:,} bytes")
+            reader.parser.Parse(b"", True)
+    except OSError as fault:
+        raise LabellingError(f"{path}: {fault.strerror}") from None
+    except (expat.ExpatError, ValueError, LookupError, MemoryError) as fault:
+        text = " ".join(str(fault).split())[:200] or "it does not fit into memory"
+        raise LabellingError(f"{path}: is no XML that can be read: {text}") from None
+    return reader.file()
+
+
+class _Reader:
+    """Takes in a document, element by element."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = path
+        self.parser = expat.ParserCreate()
+        self.parser.buffer_text = True
+        self.parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+        self.parser.StartDoctypeDeclHandler = self.doctype
+        self.parser.StartElementHandler = self.start
+        self.parser.EndElementHandler = self.end
+        self.parser.CharacterDataHandler = self.characters
+        self.above: list[str] = []
+        self.text: list[str] = []
+        self.texts = self.shapes = self.held = 0
+        self.task = ""  # of a project: the number of the task whose meta is being read
+        self.labels: list[str] = []
+        self.annotators: dict[str, str] = {}
+        self.images: list[SaidImage] = []
+
+    def file(self) -> SaidFile:
+        return SaidFile(tuple(self.labels), self.annotators, tuple(self.images))
+
+    def doctype(self, *_: object) -> None:
+        raise LabellingError(
+            f"{self.path}: has a document type, which CVAT does not write and which may name entities; it is not read"
+        )
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        above = self.above
+        if not above and tag != "annotations":
+            raise LabellingError(f"{self.path}: is no file of CVAT: it begins with <{tag[:40]}>; expected <annotations>")
+        if len(above) >= _DEPTH:
+            raise LabellingError(f"{self.path}: its elements lie more than {_DEPTH} deep")
+        if above == ["annotations"]:
+            if tag == "track":
+                raise LabellingError(f"{self.path}: is CVAT for video, which has tracks; export the task as CVAT for images 1.1")
+            if tag == "image":
+                self.image(attributes)
+        elif above == ["annotations", "image"] and tag in _SHAPES:
+            self.shape(tag, attributes)
+        above.append(tag)
+        self.text = []
+        self.texts = 0
+
+    def image(self, said: dict[str, str]) -> None:
+        if len(self.images) >= MOST_IMAGES:
+            raise LabellingError(f"{self.path}: has more than {MOST_IMAGES:,} images; export fewer at once")
+        if not said.get("name"):
+            raise LabellingError(f"{self.path}: image {len(self.images)} of the file has no name")
+        sides = [said.get(key, "") for key in ("width", "height")]
+        whole = all(side.isascii() and side.isdigit() and len(side) < 10 and int(side) > 0 for side in sides)
+        self.hold(said["name"])
+        size = (int(sides[0]), int(sides[1])) if whole else None
+        self.images.append(SaidImage(said.get("id", "")[:40], said["name"], said.get("task_id", "")[:40], size))
+
+    def shape(self, tag: str, said: dict[str, str]) -> None:
+        self.shapes += 1
+        if self.shapes > MOST_SHAPES:
+            raise LabellingError(f"{self.path}: has more than {MOST_SHAPES:,} shapes; export fewer images at once")
+        kept = {key: value for key, value in said.items() if key in KEYS}
+        self.hold(*kept.values())
+        self.images[-1].shapes.append(SaidShape(tag, kept))
+
+    def hold(self, *texts: str) -> None:
+        self.held += sum(len(text) if text.isascii() else 4 * len(text) for text in texts)
+        if self.held > MOST_HELD:
+            raise LabellingError(f"{self.path}: its shapes take more than {MOST_HELD:,} characters; export fewer images at once")
+
+    def characters(self, text: str) -> None:
+        if self.above[:2] == [*_META] and self.texts < 4096:  # longer are no names
+            self.text.append(text)
+            self.texts += len(text)
+
+    def end(self, tag: str) -> None:
+        del tag
+        path = tuple(self.above[2:]) if self.above[:2] == [*_META] else ()
+        self.above.pop()
+        text = "".join(self.text)[:4096]
+        if path[-3:] == ("labels", "label", "name"):
+            if len(self.labels) >= 65_536:
+                raise LabellingError(f"{self.path}: names more than 65,536 labels")
+            self.labels.append(text.strip())
+        elif path == ("project", "tasks", "task", "id"):
+            self.task = text.strip()[:40]
+        elif path[-2:] == ("assignee", "username") and path[:-2] in {("job",), ("task",), ("project", "tasks", "task")}:
+            key = self.task if path[:1] == ("project",) else ""
+            if (name := text.strip()) and name.isprintable() and len(name) <= 200:
+                self.annotators[key] = name
+        self.text = []
