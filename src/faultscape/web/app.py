@@ -26,6 +26,7 @@ from faultscape.web.photos import Pictures, tag_of
 FILES = {  # name: (path among the templates, media type)
     "report.css": ("report.css", "text/css"),
     "app.css": ("app/app.css", "text/css"),
+    "icon.svg": ("app/icon.svg", "image/svg+xml"),
     "app.js": ("app/app.js", "text/javascript"),
     "htmx.min.js": ("app/htmx.min.js", "text/javascript"),
 }
