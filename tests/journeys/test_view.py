@@ -380,6 +380,10 @@ def test_maps_that_changed_since_the_study_was_read_end_in_a_sentence(tmp_path: 
     answer = pages.get("/overlay/0?show=model:model-1")
     assert answer.status_code == 409
     assert "is missing or damaged" in answer.text
+    page = pages.get("/image/0")
+    assert page.status_code == 200
+    assert "cannot be read" in page.text
+    assert "is missing or damaged" in page.text
     assert pages.get("/").status_code == 200
 
 
