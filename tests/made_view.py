@@ -46,7 +46,13 @@ def shown(folder: Path, images: int = 14, models: int = 3) -> Shown:
     for number, id_ in enumerate(corpus.ids):
         if number % 3 == 0:  # the photos of the second set
             (photo := corpus.photos / f"{id_}.png").rename(made_folder(folder / "night", id_) / photo.name)
-    fs.collect(str(study), str(corpus.photos), classes=str(corpus.classes), storage=fs.Storage(shard_size=4), grouping=fs.Grouping(group="{group}/*"))
+    fs.collect(
+        str(study),
+        str(corpus.photos),
+        classes=str(corpus.classes),
+        storage=fs.Storage(shard_size=4),
+        grouping=fs.Grouping(group="{group}/*"),
+    )
     fs.collect(str(study), str(folder / "night"), set_="night", role="test", grouping=fs.Grouping(group="night/{group}/*"))
     stored = fs.study.tables.corpus.read_corpus(study)
     ids = tuple(image.id for image in stored)
@@ -82,7 +88,12 @@ def client(root: Path, library: Library | None = None, **more: Any) -> Any:
 
     library = library or Library(root)
     library.wait()
-    return TestClient(make_app([router(library)], **more), base_url="http://127.0.0.1:8750", raise_server_exceptions=False, follow_redirects=False)
+    return TestClient(
+        make_app([router(library)], **more),
+        base_url="http://127.0.0.1:8750",
+        raise_server_exceptions=False,
+        follow_redirects=False,
+    )
 
 
 def plain_miou(one: np.ndarray, other: np.ndarray) -> float:

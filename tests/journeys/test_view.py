@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import io
 import re
-from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -72,7 +71,9 @@ def loop(study: made_view.Shown, asked: dict[str, Any]) -> list[str]:
         pair = agree[tuple(sorted((asked["a"], asked["b"])))] if asked.get("a") else 1.0
         right.append(asked.get("agree_low", 0) - tolerance <= pair <= asked.get("agree_high", 1) + tolerance)
         if all(right):
-            number = {"-disagreement": -mean, "disagreement": mean, "agreement": pair, "-agreement": -pair}.get(asked.get("sort", ""), 0)
+            number = {"-disagreement": -mean, "disagreement": mean, "agreement": pair, "-agreement": -pair}.get(
+                asked.get("sort", ""), 0
+            )
             out.append((id_ if asked.get("sort") == "id" else "", round(number, 6), id_))
     return [row[-1] for row in sorted(out, key=lambda row: row[:2])]
 
@@ -111,7 +112,9 @@ def test_every_filter_and_order_finds_what_a_plain_loop_finds(
 def test_every_filter_leaves_something_out_and_something_in(study: made_view.Shown, name: str) -> None:
     """Else the test above would see nothing."""
     asked = {"low": [0.5], "high": [0.5], "sort": ["-disagreement"], "by": ["some"], "selection": ["drawn"], "tag": ["rain"]}
-    for value in asked.get(name, []) or [{"id": "00", "set": "night", "role": "test", "group": "part1", "class": "tree", "label": "labelled"}[name]]:
+    for value in asked.get(name, []) or [
+        {"id": "00", "set": "night", "role": "test", "group": "part1", "class": "tree", "label": "labelled"}[name]
+    ]:
         more = {"class": "tree"} if name == "by" else {}
         found = loop(study, {name: value, **more})
         assert found
@@ -132,7 +135,7 @@ def test_the_first_page_shows_every_image_with_its_photo_and_its_marks(study: ma
         assert "immutable" in answer.headers["cache-control"]
 
 
-def test_pages_follow_each_other_and_none_lies_behind_the_last(study: made_view.Shown, tmp_path: Path) -> None:
+def test_pages_follow_each_other_and_none_lies_behind_the_last(tmp_path: Path) -> None:
     corpus = made.corpus(tmp_path / "corpus", images=30, models=1)
     pages = made_view.client(made.collected(corpus, tmp_path / "study", 8))
     first, second = (pages.get("/", params={"per": 24, "page": page}).text for page in (1, 2))
@@ -146,7 +149,9 @@ def test_one_image_tells_what_each_model_is_worth_against_its_label(study: made_
     id_ = study.ids[number]
     text = pages.get(f"/image/{number}").text
     for model in MODELS:
-        assert f'<th scope="row">{model}</th><td>{made_view.plain_miou(study.truths[id_], study.maps[model][id_]):.3f}</td>' in text
+        assert (
+            f'<th scope="row">{model}</th><td>{made_view.plain_miou(study.truths[id_], study.maps[model][id_]):.3f}</td>' in text
+        )
     agreement = made_view.plain_miou(study.maps[MODELS[0]][id_], study.maps[MODELS[2]][id_])
     assert f'title="{MODELS[0]} and {MODELS[2]}">{agreement:.2f}</a>' in text
     assert "<dt>tags</dt><dd>rain</dd>" in text
@@ -211,12 +216,14 @@ def test_what_lies_over_a_photo_shows_the_maps_of_the_study(study: made_view.Sho
         assert there.all() == (asked.get("as") != "outline")
 
 
-def test_a_browser_that_has_a_picture_is_sent_none_until_its_map_changes(study: made_view.Shown, pages: Any) -> None:
+def test_a_browser_that_has_a_picture_is_sent_none_until_its_map_changes(pages: Any) -> None:
     for address in ("/overlay/2?show=model:model-1", "/photo/2"):
         tag = pages.get(address).headers["etag"]
         again = pages.get(address, headers={"If-None-Match": tag})
         assert (again.status_code, again.content) == (304, b"")
-    assert pages.get("/overlay/2?show=model:model-1").headers["etag"] != pages.get("/overlay/2?show=model:model-2").headers["etag"]
+    assert (
+        pages.get("/overlay/2?show=model:model-1").headers["etag"] != pages.get("/overlay/2?show=model:model-2").headers["etag"]
+    )
 
 
 def test_a_part_of_a_page_for_htmx_is_what_the_whole_page_holds_and_names_the_plain_address(pages: Any) -> None:
@@ -228,7 +235,11 @@ def test_a_part_of_a_page_for_htmx_is_what_the_whole_page_holds_and_names_the_pl
 
 def test_every_address_of_a_page_is_answered(pages: Any) -> None:
     seen: set[str] = set()
-    for page in ("/?a=model-0&b=model-1&show=pair", "/image/4?show=model:model-1&a=model-0&b=model-1", "/pair?image=4&a=model-0&b=model-2"):
+    for page in (
+        "/?a=model-0&b=model-1&show=pair",
+        "/image/4?show=model:model-1&a=model-0&b=model-1",
+        "/pair?image=4&a=model-0&b=model-2",
+    ):
         found = re.findall(r'(?:href|src|data-overlay|hx-get)="(/[^"]*)"', pages.get(page).text)
         seen |= {html.unescape(address) for address in found}
     assert len(seen) > 60
@@ -269,7 +280,9 @@ def test_a_wrong_address_is_a_page_of_one_sentence(pages: Any, address: str) -> 
     "/photo/part0%2Fphoto%20000.png", "/static/../base.html.jinja", "/static/%2e%2e%2fbase.html.jinja", "/static/base.html.jinja", "/static/", "/study.toml", "/corpus.parquet",
     "/docs", "/openapi.json", "/redoc", "//etc/passwd", "/photo/0?v=another", "/overlay/3?show=truth:labels",
 ])  # fmt: skip
-def test_what_is_no_image_and_no_page_is_not_found_and_no_path_is_opened(pages: Any, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_image_and_no_page_is_not_found_and_no_path_is_opened(
+    pages: Any, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[str] = []
     real = Path.open
     monkeypatch.setattr(Path, "open", lambda self, *a, **k: asked.append(str(self)) or real(self, *a, **k))
@@ -295,7 +308,10 @@ def test_an_image_that_is_another_by_now_or_a_link_to_elsewhere_is_not_served(tm
     assert pages.get("/image/1").status_code == 200
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:8750", "127.0.0.1.evil.example", "localhost.evil.example", "", "127.0.0.1:8750:1", "[::1"])
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:8750", "127.0.0.1.evil.example", "localhost.evil.example", "", "127.0.0.1:8750:1", "[::1"],
+)
 def test_a_host_of_elsewhere_is_refused_as_after_dns_rebinding(pages: Any, host: str) -> None:
     assert pages.get("/", headers={"Host": host}).status_code == 421
 
@@ -319,7 +335,9 @@ def test_pictures_are_not_for_pages_of_other_sites_and_an_address_has_a_bound(pa
     assert pages.get("/?id=" + "a" * 9000).status_code == 414
 
 
-@pytest.mark.parametrize("address", ["/", "/images", "/image/1", "/image/99", "/?zebra=1", "/photo/1", "/static/app.js", "/list.txt", "/reload"])
+@pytest.mark.parametrize(
+    "address", ["/", "/images", "/image/1", "/image/99", "/?zebra=1", "/photo/1", "/static/app.js", "/list.txt", "/reload"]
+)
 def test_every_answer_has_the_headers_that_keep_a_browser_safe(pages: Any, address: str) -> None:
     answer = pages.get(address)
     policy = dict(part.strip().split(" ", 1) for part in answer.headers["content-security-policy"].split(";"))
@@ -334,7 +352,15 @@ def test_every_answer_has_the_headers_that_keep_a_browser_safe(pages: Any, addre
     assert "server" not in answer.headers
 
 
-@pytest.mark.parametrize("address", ["/?a=model-0&b=model-1&show=pair", "/image/4?show=model:model-1&as=right", "/pair?image=4&a=model-0&b=model-2", "/?zebra=<script>"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/?a=model-0&b=model-1&show=pair",
+        "/image/4?show=model:model-1&as=right",
+        "/pair?image=4&a=model-0&b=model-2",
+        "/?zebra=<script>",
+    ],
+)
 def test_no_page_holds_a_script_or_a_style_of_its_own(pages: Any, address: str) -> None:
     text = pages.get(address).text
     assert re.findall(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son\w+=|javascript:|<script>", text) == []
@@ -444,18 +470,25 @@ def test_a_folder_that_is_no_study_and_one_without_images_are_refused(tmp_path: 
     assert "holds no images; run `faultscape collect" in refused_line("view", tmp_path)
 
 
-def test_nothing_is_written(study: made_view.Shown, tmp_path: Path) -> None:
+def test_nothing_is_written(study: made_view.Shown) -> None:
     def held() -> dict[str, tuple[int, int]]:
         return {str(p): (p.stat().st_size, p.stat().st_mtime_ns) for p in study.root.rglob("*")}
 
     before, pages = held(), made_view.client(study.root)
-    for address in ("/", "/image/4?show=model:model-1", "/pair?image=4&a=model-0&b=model-2", "/photo/4", "/overlay/4?show=pair&a=model-0&b=model-1", "/reload"):
+    for address in (
+        "/",
+        "/image/4?show=model:model-1",
+        "/pair?image=4&a=model-0&b=model-2",
+        "/photo/4",
+        "/overlay/4?show=pair&a=model-0&b=model-1",
+        "/reload",
+    ):
         assert pages.get(address).status_code in (200, 303)
     assert held() == before
 
 
 def test_a_defect_is_one_line_in_the_terminal_and_no_traceback(
-    study: made_view.Shown, pages: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    pages: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def broken(*_: object) -> None:
         raise ZeroDivisionError("by 0")

@@ -51,7 +51,9 @@ def make_app(routers: Sequence[APIRouter], *, names: Collection[str] = (), metho
     return Guard(_NoTraceback(app), names, methods)
 
 
-def page(request: Request, name: str, status: int = 200, headers: Mapping[str, str] | None = None, /, **facts: object) -> HTMLResponse:
+def page(
+    request: Request, name: str, status: int = 200, headers: Mapping[str, str] | None = None, /, **facts: object
+) -> HTMLResponse:
     """Return a page of a template among ``app/``, which is given ``asset(NAME)``, the address of a file, and ``quick``, whether htmx is there."""
     text = template(f"app/{name}").render(asset=asset, quick=bool(_file("htmx.min.js")), here=str(request.url.path), **facts)
     return HTMLResponse(text.encode("utf-8", "xmlcharrefreplace"), status, {"cache-control": _NEVER, **(headers or {})})
@@ -99,7 +101,15 @@ def problem(request: Request, status: int, words: str) -> HTMLResponse:
 
 
 def _mistake(request: Request, error: Exception) -> HTMLResponse:
-    status = 404 if isinstance(error, NotFoundError) else 400 if isinstance(error, OptionError) else 409 if isinstance(error, StudyError) else 422
+    status = (
+        404
+        if isinstance(error, NotFoundError)
+        else 400
+        if isinstance(error, OptionError)
+        else 409
+        if isinstance(error, StudyError)
+        else 422
+    )
     return problem(request, status, str(error))
 
 
@@ -130,6 +140,6 @@ class _NoTraceback:
 
         try:
             await self._app(scope, receive, noted)
-        except Exception:  # noqa: BLE001 - the handler has said it
+        except Exception:  # the handler has said it
             if not begun:
                 raise

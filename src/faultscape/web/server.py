@@ -46,7 +46,9 @@ def bind(host: str = HOST, port: int = PORT) -> socket.socket:
                 raise OptionError(f"--host {host} --port {number}: {error.strerror}; choose another") from None
         else:
             return made
-    raise OptionError(f"--port {port}: it and the next {counted(TRIES - 1, 'port')} are taken; name another, or 0 for any that is free")
+    raise OptionError(
+        f"--port {port}: it and the next {counted(TRIES - 1, 'port')} are taken; name another, or 0 for any that is free"
+    )
 
 
 def address_of(listener: socket.socket) -> str:

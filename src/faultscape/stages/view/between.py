@@ -108,7 +108,10 @@ def read_counts(into: MapCounts, columns: Columns, settings: Settings) -> None:
         held = None
     for where, images in columns.each_shard():
         try:
-            into.take(where, None if held is None or not into.models else read_block(columns.root, settings, images, into.models, held=held))
+            into.take(
+                where,
+                None if held is None or not into.models else read_block(columns.root, settings, images, into.models, held=held),
+            )
         except FaultscapeError:
             into.take(where, None)
 

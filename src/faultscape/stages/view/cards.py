@@ -104,10 +104,7 @@ def layers(study: Opened, query: ImageQuery, place: int, truth: str) -> list[Lay
 
     def link(title: str, key: str, show: str, model: str = "") -> LayerLink:
         shown = query.show == show
-        if show == PAIR:
-            address = query.address(show=show, as_="fill")
-        else:
-            address = query.address(show=show)
+        address = query.address(show=show, **({"as_": "fill"} if show == PAIR else {}))
         there = _overlay(query, place, _LARGE, show=show), _overlay(query, place, _SMALL, show=show, as_="fill")
         return LayerLink(title, key, f"/image/{place}{_behind(address)}", *(there if show else ("", "")), shown, model)
 
@@ -147,7 +144,12 @@ def choices(study: Opened, query: ImageQuery) -> dict[str, Choice]:
         out["by"] = Choice("by", "shown by", by, query.by, menu=True)
     if len(models) > 1:
         out["a"], out["b"] = _choice("a", "model a", models, query.a, "none"), _choice("b", "model b", models, query.b, "none")
-    orders = [("", "as collected"), ("id", "by id"), ("-disagreement", "most disagreement first"), ("disagreement", "least disagreement first")]
+    orders = [
+        ("", "as collected"),
+        ("id", "by id"),
+        ("-disagreement", "most disagreement first"),
+        ("disagreement", "least disagreement first"),
+    ]
     orders += [("agreement", "a and b agree least first"), ("-agreement", "a and b agree most first")]
     out["sort"] = Choice("sort", "order", tuple(orders if len(models) > 1 else orders[:2]), query.sort, menu=True)
     if not study.settings.classifies:

@@ -63,7 +63,8 @@ def model_rows(study: Opened, place: int, truth: str) -> list[ModelRow]:
     models = len(study.models)
     if not truth or stack[models] is None:
         return [
-            ModelRow(name, found is not None, why=whys.get(f"{MODEL}:{name}", "")) for name, found in zip(study.models, stack, strict=False)
+            ModelRow(name, found is not None, why=whys.get(f"{MODEL}:{name}", ""))
+            for name, found in zip(study.models, stack, strict=False)
         ]
     pairs, n = np.array([(models, j) for j in range(models)], np.int64).reshape(-1, 2), len(study.classes) + 1
     cells = counts.count_image(stack, n, pairs, models)[0] if models else np.zeros((0, n, n), np.int64)
@@ -126,7 +127,7 @@ def _maps(study: Opened, place: int, layers: Sequence[Layer], whys: dict[str, st
 def _concordance(cells: np.ndarray) -> list[float | None]:
     """Return the concordance of each of (P, n, n) cells, row = reference."""
     both = np.diagonal(cells, axis1=1, axis2=2)[:, :-1]
-    assert CONCORDANCE == miou.__name__
+    assert miou.__name__ == CONCORDANCE
     return [_number(value) for value in miou(both, cells.sum(2), cells.sum(1)).tolist()]
 
 

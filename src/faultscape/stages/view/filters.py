@@ -100,7 +100,9 @@ def read_query(pairs: Iterable[tuple[str, str]]) -> ImageQuery:
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0])
-        raise OptionError(f"{KEYS.get(name, name)}={given.get(name)!s:.80}: {first['msg'][:1].lower()}{first['msg'][1:]}") from None
+        raise OptionError(
+            f"{KEYS.get(name, name)}={given.get(name)!s:.80}: {first['msg'][:1].lower()}{first['msg'][1:]}"
+        ) from None
 
 
 def check(query: ImageQuery, columns: Columns, models: Sequence[str], classes: Classes) -> None:

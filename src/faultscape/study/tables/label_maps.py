@@ -17,7 +17,17 @@ from faultscape.errors import StudyError
 from faultscape.study.folder import check_name
 from faultscape.study.json_text import read_object
 from faultscape.study.part_folders import MANIFEST, files, made
-from faultscape.study.parts import ROWS_IN_GROUP, Part, key_of, put_part, read_cell, read_manifest, read_part, read_small, write_manifest
+from faultscape.study.parts import (
+    ROWS_IN_GROUP,
+    Part,
+    key_of,
+    put_part,
+    read_cell,
+    read_manifest,
+    read_part,
+    read_small,
+    write_manifest,
+)
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image, part_name
 
