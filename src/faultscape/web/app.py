@@ -26,6 +26,7 @@ from faultscape.web.photos import Pictures, tag_of
 FILES = {  # name: (path among the templates, media type)
     "report.css": ("report.css", "text/css"),
     "app.css": ("app/app.css", "text/css"),
+    "icon.svg": ("app/icon.svg", "image/svg+xml"),
     "app.js": ("app/app.js", "text/javascript"),
     "work.css": ("app/work.css", "text/css"),
     "work.js": ("app/work.js", "text/javascript"),
@@ -146,6 +147,6 @@ class _NoTraceback:
 
         try:
             await self._app(scope, receive, noted)
-        except Exception:
+        except Exception:  # the handler has said it
             if not begun:
                 raise

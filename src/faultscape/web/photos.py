@@ -33,11 +33,11 @@ class Picture:
 
 
 class Pictures:
-    """Pictures by key, the last used longest; ``most`` bytes are kept. May be asked by several threads."""
+    """Pictures by key, the last used longest; ``most`` bytes are kept, and ``at_once`` made at a time. May be asked by several threads."""
 
-    def __init__(self, most: int = BYTES_KEPT) -> None:
+    def __init__(self, most: int = BYTES_KEPT, at_once: int = AT_ONCE) -> None:
         self._most, self._held, self._bytes = most, OrderedDict[str, Picture](), 0
-        self._lock, self._at_work = threading.Lock(), threading.BoundedSemaphore(AT_ONCE)
+        self._lock, self._at_work = threading.Lock(), threading.BoundedSemaphore(at_once)
 
     def __len__(self) -> int:
         return len(self._held)

@@ -104,10 +104,7 @@ def layers(study: Opened, query: ImageQuery, place: int, truth: str) -> list[Lay
 
     def link(title: str, key: str, show: str, model: str = "") -> LayerLink:
         shown = query.show == show
-        if show == PAIR:
-            address = query.address(show=show, as_="fill")
-        else:
-            address = query.address(show=show)
+        address = query.address(show=show, **({"as_": "fill"} if show == PAIR else {}))
         there = _overlay(query, place, _LARGE, show=show), _overlay(query, place, _SMALL, show=show, as_="fill")
         return LayerLink(title, key, f"/image/{place}{_behind(address)}", *(there if show else ("", "")), shown, model)
 

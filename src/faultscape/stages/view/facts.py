@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from faultscape.classes.class_lists import table
 from faultscape.comparison import counts
+from faultscape.errors import FaultscapeError
 from faultscape.labelling.answers import majority
 from faultscape.labelling.correctness import right_or_wrong
 from faultscape.maps import class_answers
@@ -32,13 +33,14 @@ _SHOWN = 8  # pairs of classes in which two maps part
 
 @dataclass(frozen=True)
 class ModelRow:
-    """One model on one image: whether it says anything, how far it agrees with the truth, what it says and whether that is right (classifiers)."""
+    """One model on one image: whether it says anything, how far it agrees with the truth, what it says and whether that is right (classifiers); ``why`` its map cannot be read."""
 
     name: str
     there: bool
     value: float | None = None
     answer: str = ""
     verdict: str = ""
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,16 +57,26 @@ def model_rows(study: Opened, place: int, truth: str) -> list[ModelRow]:
     """Return what each model is worth on an image, against a truth where one is named."""
     if study.settings.classifies:
         return _answers(study, place, truth)
-    stack = _maps(study, place, [*(Layer(MODEL, name) for name in study.models), *([Layer(TRUTH, truth)] if truth else [])])
+    layers = [*(Layer(MODEL, name) for name in study.models), *([Layer(TRUTH, truth)] if truth else [])]
+    whys: dict[str, str] = {}
+    stack = _maps(study, place, layers, whys)
     models = len(study.models)
     if not truth or stack[models] is None:
-        return [ModelRow(name, found is not None) for name, found in zip(study.models, stack, strict=False)]
+        return [
+            ModelRow(name, found is not None, why=whys.get(f"{MODEL}:{name}", ""))
+            for name, found in zip(study.models, stack, strict=False)
+        ]
     pairs, n = np.array([(models, j) for j in range(models)], np.int64).reshape(-1, 2), len(study.classes) + 1
     cells = counts.count_image(stack, n, pairs, models)[0] if models else np.zeros((0, n, n), np.int64)
     cells[:, -1] = 0  # void of the truth
     values = _concordance(cells)
     return [
+<<<<<<< HEAD
         ModelRow(name, stack[j] is not None, values[j] if stack[j] is not None else None) for j, name in enumerate(study.models)
+=======
+        ModelRow(name, stack[j] is not None, None if stack[j] is None else values[j], why=whys.get(f"{MODEL}:{name}", ""))
+        for j, name in enumerate(study.models)
+>>>>>>> people-view
     ]
 
 
@@ -99,9 +111,17 @@ def disagreement(study: Opened, place: int) -> float | None:
     return _number(study.said.disagreement[place])
 
 
-def _maps(study: Opened, place: int, layers: Sequence[Layer]) -> list[np.ndarray | None]:
-    """Return the maps of an image at working size."""
-    found = [read_map(study, layer, place) for layer in layers]
+def _maps(study: Opened, place: int, layers: Sequence[Layer], whys: dict[str, str] | None = None) -> list[np.ndarray | None]:
+    """Return the maps of an image at working size; why one cannot be read goes into ``whys``, where that is given, and is raised where not."""
+    found: list[np.ndarray | None] = []
+    for layer in layers:
+        try:
+            found.append(read_map(study, layer, place))
+        except FaultscapeError as error:
+            if whys is None:
+                raise
+            whys[str(layer)] = str(error)
+            found.append(None)
     own = int(study.columns.widths[place]), int(study.columns.heights[place])
     first = next((label_map.shape[::-1] for label_map in found if label_map is not None), (1, 1))
     size = study.settings.working_size or (own if all(own) else first)

@@ -50,7 +50,8 @@ class Library:
     """The study at ``root``, read when this is made; StudyError where it cannot be."""
 
     def __init__(self, root: Path) -> None:
-        self._root, self._lock, self._reader = root, threading.Lock(), threading.Thread()
+        self._root, self._lock = root, threading.Lock()
+        self._reader: threading.Thread | None = None
         self._looked, self._other = time.monotonic(), False
         self.now = self._open()
 
@@ -69,7 +70,8 @@ class Library:
 
     def wait(self) -> None:
         """Wait until all counts are read."""
-        self._reader.join()
+        if self._reader is not None:
+            self._reader.join()
 
     def _open(self) -> Opened:
         for _ in range(_TRIES - 1):

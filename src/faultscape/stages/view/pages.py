@@ -14,6 +14,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse,
 
 from faultscape.corpus.photos import read_photo
 from faultscape.errors import ImageError, OptionError
+from faultscape.reporting.template import template
 from faultscape.stages.view import facts
 from faultscape.stages.view.cards import Card, cards, choices, layers, line_of, version_of
 from faultscape.stages.view.filters import PAIR, ImageQuery, check, find, read_query
@@ -30,6 +31,8 @@ _LONGEST_NUMBER = 9  # digits
 def router(library: Library) -> APIRouter:
     """Return the routes of a study's pages."""
     routes, pictures = APIRouter(), Pictures()
+    for name in ("base", "parts", "browse", "images", "image", "pair"):  # read now, not by who asks first
+        template(f"app/{name}.html.jinja")
 
     @routes.get("/", response_class=HTMLResponse)
     def browse(request: Request) -> Response:

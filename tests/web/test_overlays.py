@@ -1,0 +1,107 @@
+"""What lies over a photo, pixel by pixel against plain loops, and as PNG."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from faultscape.errors import LabelMapError
+from faultscape.nouns import Classes
+from faultscape.web import overlays
+from refusals import refused
+
+C = 3
+CLASSES = Classes(("a", "b", "c"), (0, 1, 2), ((10, 20, 30), (40, 50, 60), (70, 80, 90)))
+CLEAR = [0, 0, 0, 0]
+
+
+@st.composite
+def stacks(draw: st.DrawFn, number: int) -> list[np.ndarray]:
+    """Some maps of one size, with void in them."""
+    height, width = draw(st.integers(1, 6)), draw(st.integers(1, 6))
+    seed = draw(st.integers(0, 2**32 - 1))
+    return list(np.random.default_rng(seed).integers(0, C + 1, (number, height, width), np.uint8))
+
+
+def painted(overlay: overlays.Overlay) -> list[list[list[int]]]:
+    return overlay.colours[overlay.codes].tolist()
+
+
+@given(stacks(1))
+def test_areas_have_the_colours_of_their_classes_and_void_is_clear(stack: list[np.ndarray]) -> None:
+    want = [[[*CLASSES.colours[v], 255] if v < C else CLEAR for v in row] for row in stack[0].tolist()]
+    assert painted(overlays.fill(stack[0], CLASSES)) == want
+
+
+@given(stacks(1))
+def test_a_line_runs_on_both_sides_of_every_border_and_nowhere_else(stack: list[np.ndarray]) -> None:
+    rows = stack[0].tolist()
+    height, width = stack[0].shape
+    want = []
+    for y in range(height):
+        want.append([])
+        for x in range(width):
+            near = [(y - 1, x), (y + 1, x), (y, x - 1), (y, x + 1)]
+            edge = any(0 <= j < height and 0 <= i < width and rows[j][i] != rows[y][x] for j, i in near)
+            want[-1].append([*CLASSES.colours[rows[y][x]], 255] if edge and rows[y][x] < C else CLEAR)
+    assert painted(overlays.outline(stack[0], CLASSES)) == want
+
+
+@given(stacks(2))
+def test_right_and_wrong_are_told_where_the_truth_decides(stack: list[np.ndarray]) -> None:
+    found, truth = stack
+    want = [
+        [0 if t == C else 1 if v == t else 2 for v, t in zip(*rows, strict=True)]
+        for rows in zip(found.tolist(), truth.tolist(), strict=True)
+    ]
+    overlay = overlays.correctness(found, truth, CLASSES)
+    assert overlay.codes.tolist() == want
+    assert overlay.colours[0].tolist() == CLEAR
+
+
+@given(stacks(3))
+def test_of_two_maps_that_differ_it_is_told_which_is_wrong(stack: list[np.ndarray]) -> None:
+    def code(a: int, b: int, t: int) -> int:
+        if a == b or t == C:
+            return 0
+        return 3 if t not in (a, b) else 1 if a != t else 2
+
+    lists = [m.tolist() for m in stack]
+    want = [[code(*values) for values in zip(*rows, strict=True)] for rows in zip(*lists, strict=True)]
+    overlay = overlays.verdict(*stack, CLASSES)
+    assert overlay.codes.tolist() == want
+    flat = [value for row in want for value in row]
+    assert overlay.shares() == pytest.approx([flat.count(k) / len(flat) for k in range(4)])
+    differ = overlays.difference(stack[0], stack[1])
+    assert differ.codes.tolist() == [[int(a != b) for a, b in zip(*rows, strict=True)] for rows in zip(*lists[:2], strict=True)]
+
+
+@given(stacks(1))
+def test_a_png_holds_what_was_painted(stack: list[np.ndarray]) -> None:
+    overlay = overlays.fill(stack[0], CLASSES)
+    found = np.asarray(Image.open(io.BytesIO(overlays.png(overlay))).convert("RGBA")).tolist()
+    assert found == painted(overlay)
+
+
+def test_more_colours_than_a_palette_holds_are_kept_too() -> None:
+    many = Classes(tuple(f"c{k}" for k in range(400)), tuple(range(400)), tuple((k % 256, k // 256, 9) for k in range(400)))
+    overlay = overlays.fill(np.arange(401, dtype=np.uint16).reshape(1, -1), many)
+    found = np.asarray(Image.open(io.BytesIO(overlays.png(overlay))).convert("RGBA"))
+    assert found.tolist() == painted(overlay)
+    assert found[0, 399].tolist() == [143, 1, 9, 255]
+
+
+def test_maps_of_two_sizes_are_refused() -> None:
+    small, large = np.zeros((2, 3), np.uint8), np.zeros((2, 4), np.uint8)
+    for call in (
+        lambda: overlays.difference(small, large),
+        lambda: overlays.correctness(small, large, CLASSES),
+        lambda: overlays.verdict(small, small, large, CLASSES),
+    ):
+        with refused(LabelMapError, "two maps of 3 x 2 and 4 x 2 pixels cannot be laid over each other"):
+            call()
