@@ -20,6 +20,7 @@ from faultscape import plug
 from faultscape.corpus.sources import MAP_ENDINGS
 from faultscape.errors import OptionError, closest
 from faultscape.formats import labelme, png
+from faultscape.formats.label_tools import cvat_images, cvat_masks
 from faultscape.formats.label_tools.tool_labels import ToolLabel
 from faultscape.labelling import answers, label_tables
 from faultscape.labelling.label_tables import Lines
@@ -134,10 +135,34 @@ FORMATS: tuple[Format, ...] = (
         endings=frozenset({".json"}),
         photo=lambda folder, image: folder / f"{image}.png",
         label=lambda folder, image: folder / f"{image}.json",
-        write=lambda _, photo, size, ids, classes: labelme.encode(photo.name, size, ids, classes),
+        write=lambda _, photo, size, ids, classes, outlines=False: labelme.encode(
+            photo.name, size, ids, classes, outlines=outlines
+        ),
         prepare=_prepare_labelme,
         recognise=labelme.state,
         read=lambda path, classes, size: labelme.read(path, classes, size)[0],
+        outlines=True,
+    ),
+    BundleFormat(
+        name="cvat",
+        title="CVAT for images 1.1",
+        says="make a task of images/ in CVAT, with the labels of labels.json, and upload annotations.xml where there is one; export it as CVAT for images 1.1",
+        photo=lambda folder, image: folder / "images" / f"{image}.png",
+        write=cvat_images.write,
+        recognise=cvat_images.recognise,
+        read=cvat_images.read,
+        check=cvat_images.check,
+        outlines=True,
+    ),
+    BundleFormat(
+        name="cvat-masks",
+        title="CVAT Segmentation mask 1.1",
+        says="make a task of images/ in CVAT, and upload the zip; export it as Segmentation mask 1.1",
+        photo=lambda folder, image: folder / "images" / f"{image}.png",
+        write=cvat_masks.write,
+        recognise=cvat_masks.recognise,
+        read=cvat_masks.read,
+        check=cvat_masks.check,
     ),
     QuestionFormat(
         name="csv",

@@ -21,6 +21,9 @@ def check(file: str, format: str | None) -> Checked:
             raise OptionError(f"--format {format}: nothing is known of what a tool takes of it; use {', '.join(_names())}")
     else:
         form = _recognised(path)
+    if isinstance(form, BundleFormat):
+        there = [one for one in _files(path) if recognises(form, one)] or [path]
+        return Checked(file, form.title, tuple(problem for one in there for problem in check_file(form, one)))
     return Checked(file, form.title, tuple(check_file(form, path)))
 
 
@@ -33,10 +36,14 @@ def _names() -> list[str]:
 
 def _recognised(path: Path) -> MaskFormat | BundleFormat:
     """Return the format that a file, or what lies in a folder, is of."""
-    there = [path] if path.is_file() else sorted(p for p in path.iterdir() if p.is_file())
+    there = _files(path)
     for form in FORMATS:
         if not isinstance(form, QuestionFormat) and form.check and any(recognises(form, file) for file in there):
             return form
     raise LabellingError(
         f"{path}: is of no format of a labelling tool that is known ({', '.join(_names())}); name one with --format"
     )
+
+
+def _files(path: Path) -> list[Path]:
+    return [path] if path.is_file() else sorted(p for p in path.iterdir() if p.is_file())
