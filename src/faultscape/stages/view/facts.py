@@ -24,8 +24,8 @@ from faultscape.nouns import Predictions
 from faultscape.stages.view.between import CONCORDANCE
 from faultscape.stages.view.layers import MODEL, TRUTH, Layer, part_of, read_map
 from faultscape.stages.view.library import Opened
-from faultscape.study.answers.labels import Answers
 from faultscape.study.tables import label_maps
+from faultscape.study.tables.answers import Answers
 from faultscape.web import overlays
 
 _SHOWN = 8  # pairs of classes in which two maps part
@@ -71,12 +71,8 @@ def model_rows(study: Opened, place: int, truth: str) -> list[ModelRow]:
     cells[:, -1] = 0  # void of the truth
     values = _concordance(cells)
     return [
-<<<<<<< HEAD
-        ModelRow(name, stack[j] is not None, values[j] if stack[j] is not None else None) for j, name in enumerate(study.models)
-=======
         ModelRow(name, stack[j] is not None, None if stack[j] is None else values[j], why=whys.get(f"{MODEL}:{name}", ""))
         for j, name in enumerate(study.models)
->>>>>>> people-view
     ]
 
 
