@@ -46,6 +46,13 @@ _SIDED = ("left", "right")
 _SAID = {CHOICES: (*_SIDED, "both good", "both bad", "not sure", "skip"), QUESTIONS: ("yes", "no", "unsure")}
 _EXAMPLES = 3
 _LONGEST_TEXT, _LONGEST_KEY, _LONGEST_SECONDS = 500, 64, 86_400.0
+USUAL_KINDS = {
+    "novel appearance": "n",
+    "untypical viewpoint": "v",
+    "extreme scale": "s",
+    "only a part seen": "p",
+    "background bias": "b",
+}
 _OTHER_SIDE = {"first": "second", "second": "first"}
 
 
@@ -73,6 +80,8 @@ class _Asked:
     training: dict[str, TrainingItem] = field(default_factory=dict)
     examples: dict[str, list[int]] = field(default_factory=dict)
     numbered: list[str] = field(default_factory=list)
+    place: dict[str, int] = field(default_factory=dict)
+    chosen: tuple[str, ...] = ()
 
 
 class Campaign:
@@ -119,6 +128,30 @@ class Campaign:
     def shown_digest(self, model: str, image: str) -> str:
         """Return the digest of the map of a model that is shown."""
         return self._asked.shown.get((model, image), "")
+
+    def image_at(self, number: str) -> Image:
+        """Return the image at a place of the corpus; NotFoundError where there is none."""
+        images = self._asked.numbered
+        if not (number.isascii() and number.isdecimal() and len(number) < 10 and int(number) < len(images)):
+            raise NotFoundError(f"there is no image {number[:40]!r}")
+        return self._asked.images[images[int(number)]]
+
+    def place_of(self, image: str) -> int | None:
+        """Return at which place of the corpus an image is; None where it is not in it any more."""
+        return self._asked.place.get(image)
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The images of the selection, as it counts now."""
+        return self._asked.chosen
+
+    def kinds(self) -> dict[str, str]:
+        """Return {kind of failure: its key}: the study's own list, or the usual one."""
+        return dict(self._asked.settings.tags) or dict(USUAL_KINDS)
+
+    def proposals(self, image: Image) -> list[tuple[str, str]]:
+        """Return (kind of failure, why) of those that can be measured of an image."""
+        return [("group: " + image.group, "the corpus says so")] if image.group else []
 
     def items_for(self, pseudonym: str, have: Collection[tuple[str, int]], number: int) -> list[Given]:
         """Return up to ``number`` items for a person who has some already, each noted as handed to them."""
@@ -326,7 +359,8 @@ class Campaign:
         models = dict.fromkeys(name for item in items if isinstance(item, ChoiceItem) for name in (item.first, item.second))
         shown = digests(self.root, models, [item.image for item in items])
         items = [i for i in items if not isinstance(i, ChoiceItem) or {(i.first, i.image), (i.second, i.image)} <= shown.keys()]
-        asked = _Asked(settings, images, {item.id: item for item in items}, shown)
+        asked = _Asked(settings, images, {item.id: item for item in items}, shown, numbered=list(images), chosen=slots.images)
+        asked.place = {id_: k for k, id_ in enumerate(asked.numbered)}
         if options.campaign.training:
             asked.training = {one.item.id: one for one in read_training(options.campaign.training, settings, images)}
             trained = [one.item for one in asked.training.values() if isinstance(one.item, ChoiceItem)]
@@ -335,10 +369,8 @@ class Campaign:
                 **digests(self.root, dict.fromkeys(m for i in trained for m in (i.first, i.second)), [i.image for i in trained]),
             }
         if classifies:
-            asked.numbered = list(images)
-            place = {id_: k for k, id_ in enumerate(asked.numbered)}
             for class_, ids in _examples(self.root, settings, options.truth, asked.numbered).items():
-                asked.examples[class_] = [place[id_] for id_ in ids]
+                asked.examples[class_] = [asked.place[id_] for id_ in ids]
         return asked
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from faultscape.stages.serve import people_pages, result_pages, work_pages
+from faultscape.stages.serve import check_pages, people_pages, result_pages, tag_pages, work_pages
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import Gate, server_key
 from faultscape.stages.serve.options import ServeOptions
@@ -72,14 +72,16 @@ def routers_of(campaign: Campaign, gate: Gate, standings: Callable[[], Standings
     return [
         people_pages.router(campaign, gate, links),
         work_pages.router(campaign, gate, pictures, links),
+        check_pages.router(campaign, gate, pictures, links),
+        tag_pages.router(campaign, gate, pictures, links),
         result_pages.router(campaign, gate, links, standings),
     ]
 
 
 def links(who: Annotator) -> list[tuple[str, Any]]:
     """Return (address, words) of the pages that a person may see."""
-    own = [("/work", "Answer")]
-    return [*own, ("/results", "Results"), ("/people", "People")] if who.role == ORGANISER else own
+    own = [("/work", "Answer"), ("/checks", "Check masks")]
+    return [*own, ("/tags", "Tag failures"), ("/results", "Results"), ("/people", "People")] if who.role == ORGANISER else own
 
 
 def _organiser_token(people: Annotators) -> str:

@@ -16,6 +16,7 @@ from faultscape.study.answers.schema import CHECKS
 OPEN, RESOLVED, COMMENT = "open", "resolved", "comment"
 STATES = (OPEN, RESOLVED, COMMENT)
 KINDS = ("wrong class", "missed object", "object that is not there", "inexact border", "torn apart", "run together", "other")
+NOTHING = "nothing found"  # the kind of a row that says that somebody looked, and had nothing to remark
 _COLUMNS = ("number", "key", "truth", "image", "of", "x", "y", "kind", "comment", "state", "annotator", "time")
 
 
@@ -55,7 +56,8 @@ class Checks:
     ) -> bool:
         """Take one finding; returns False for one that was taken before, by its key."""
         x, y = at or (None, None)
-        row = {"truth": truth, "image": image, "of": 0, "x": x, "y": y, "kind": kind, "comment": comment, "state": OPEN}
+        state = RESOLVED if kind == NOTHING else OPEN
+        row = {"truth": truth, "image": image, "of": 0, "x": x, "y": y, "kind": kind, "comment": comment, "state": state}
         return self._held.add_once(CHECKS, {**row, "annotator": annotator, "source": source, "key": key})
 
     def answer(self, check: Check, state: str, comment: str, annotator: str, *, source: str, key: str) -> bool:

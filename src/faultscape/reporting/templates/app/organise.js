@@ -1,12 +1,15 @@
-// What pages of organisers do beyond links and forms: copying a link, results that follow.
+// What pages of organisers and of the second round do beyond links and forms: keys, copying a link, places and regions on an image, results that follow.
 (() => {
-  const say = (words) => { document.getElementById("said").textContent = words; };
-  for (const button of document.querySelectorAll("[data-copy-text]")) {
+  const $ = (id) => document.getElementById(id);
+  const all = (words) => [...document.querySelectorAll(words)];
+  const say = (words) => { $("said").textContent = words; };
+  for (const button of all("[data-copy-text]")) {
     button.addEventListener("click", async () => {
-      try { await navigator.clipboard.writeText(document.getElementById(button.dataset.copyText).textContent.trim()); say("copied"); button.textContent = "Copied"; } catch { say("the browser does not let this page copy"); }
+      try { await navigator.clipboard.writeText($(button.dataset.copyText).textContent.trim()); say("copied"); button.textContent = "Copied"; } catch { say("the browser does not let this page copy"); }
     });
   }
-  const live = document.getElementById("live");
+
+  const live = $("live");
   if (live) {
     setInterval(async () => {
       if (document.hidden) return;
@@ -16,4 +19,60 @@
       } catch { say("the server does not answer"); }
     }, 15000);
   }
+
+  const over = $("over");
+  for (const button of all("[data-over]")) {
+    button.addEventListener("click", () => {
+      over.hidden = !button.dataset.over;
+      if (button.dataset.over) over.src = button.dataset.over;
+      for (const other of all("[data-over]")) other.setAttribute("aria-pressed", String(other === button));
+    });
+  }
+
+  // A place on the image, or with data-region a rectangle that is dragged.
+  const board = $("board"), fresh = $("fresh"), drawn = $("drawn");
+  if (board) {
+    const width = Number(board.dataset.width), height = Number(board.dataset.height);
+    const at = (event) => {
+      const box = board.querySelector(".photo").getBoundingClientRect();
+      const within = (value, most) => Math.max(0, Math.min(most, value));
+      return [within((event.clientX - box.left) * width / box.width, width), within((event.clientY - box.top) * height / box.height, height)];
+    };
+    let begun = null;
+    board.addEventListener("dragstart", (event) => event.preventDefault());
+    board.addEventListener("pointerdown", (event) => { begun = at(event); });
+    board.addEventListener("pointermove", (event) => {
+      if (!begun || !drawn) return;
+      const [x, y] = at(event), left = Math.min(x, begun[0]), top = Math.min(y, begun[1]);
+      for (const [name, value] of [["x", left], ["y", top], ["width", Math.abs(x - begun[0])], ["height", Math.abs(y - begun[1])]]) drawn.setAttribute(name, value);
+      drawn.removeAttribute("display");
+    });
+    window.addEventListener("pointerup", (event) => {
+      if (!begun) return;
+      const [x, y] = at(event), [from_x, from_y] = begun;
+      begun = null;
+      if (drawn) {
+        const left = Math.floor(Math.min(x, from_x)), top = Math.floor(Math.min(y, from_y)), wide = Math.round(Math.abs(x - from_x)), tall = Math.round(Math.abs(y - from_y));
+        const region = wide > 2 && tall > 2 ? [left, top, Math.min(wide, width - left), Math.min(tall, height - top)].join(",") : "";
+        $("tagging").elements.region.value = region;
+        $("place").textContent = region ? "Of the region at " + region + "; click for the whole." : "Of the whole; drag on the image for a region.";
+        if (!region) drawn.setAttribute("display", "none");
+      } else if ($("finding")) {
+        $("finding").elements.x.value = x.toFixed(1);
+        $("finding").elements.y.value = y.toFixed(1);
+        $("place").textContent = "At " + Math.round(x) + ", " + Math.round(y) + ". Click elsewhere to move it.";
+        fresh.setAttribute("transform", "translate(" + x + " " + y + ") scale(" + width / 700 + ")");
+        fresh.removeAttribute("display");
+        $("finding").elements.kind.focus();
+      }
+    });
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=hidden]), select, textarea")) return;
+    const follow = (words) => { const found = document.querySelector(words); if (found) { event.preventDefault(); found.click(); } };
+    if (event.key === "ArrowLeft") follow("a[rel=prev]");
+    else if (event.key === "ArrowRight") follow("a[rel=next]");
+    else if (/^[a-z0-9]$/.test(event.key)) follow('[data-key="' + event.key + '"]');
+  });
 })();

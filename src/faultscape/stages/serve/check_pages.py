@@ -1,0 +1,212 @@
+"""The second round: people look through each other's masks, mark what is wrong, talk about it, and resolve it (S0 4.1.4).
+
+Conventions: an image is named by its place in the corpus, a mask by its truth, and only those of the study are taken. Nobody is asked to check their own masks, which lie in the truth that ends in their pseudonym or name. Positions are pixels of
+the photo.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from faultscape.errors import OptionError
+from faultscape.stages.serve.campaign import Campaign
+from faultscape.stages.serve.gate import Gate
+from faultscape.stages.serve.people_pages import form
+from faultscape.stages.serve.pictures import LONGEST, overlay, photo, read_map
+from faultscape.study.answers.annotators import Annotator
+from faultscape.study.answers.checks import COMMENT, KINDS, NOTHING, OPEN, RESOLVED, Check, Checks
+from faultscape.study.parts import read_manifest
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import Image, part_name
+from faultscape.web.app import NotFoundError, page, send_picture
+from faultscape.web.photos import Pictures
+
+_LONGEST_COMMENT = 1000
+_WAYS = ("fill", "outline")
+
+
+@dataclass(frozen=True)
+class MaskRow:
+    """One mask in the list: where its page is, and how many findings are open and resolved, and who looked."""
+
+    address: str
+    image: str
+    truth: str
+    open: int
+    resolved: int
+    looked: str
+
+
+@dataclass(frozen=True)
+class Pin:
+    """One finding on the page of a mask: its number there, its place, and what was said."""
+
+    number: int
+    check: Check
+    x: float | None
+    y: float | None
+
+
+def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> APIRouter:
+    """Return the routes of the second round."""
+    routes, checks = APIRouter(), Checks(campaign.root, campaign.database)
+
+    @routes.get("/checks", response_class=HTMLResponse)
+    def listed(request: Request) -> Response:
+        who = gate.annotator(request)
+        rows = _rows(campaign, checks, who)
+        only = request.query_params.get("state", "")
+        shown = (
+            [row for row in rows if row.open]
+            if only == OPEN
+            else [row for row in rows if not row.looked]
+            if only == "new"
+            else rows
+        )
+        counts = {"all": len(rows), "open": sum(row.open > 0 for row in rows), "new": sum(not row.looked for row in rows)}
+        return page(
+            request, "checks.html.jinja", 200, None, title=campaign.title, links=links(who), user_name=who.name or who.pseudonym, rows=shown[:500],
+            number=len(shown), counts=counts, only=only,
+        )  # fmt: skip
+
+    @routes.get("/check/{number}", response_class=HTMLResponse)
+    def one(request: Request, number: str) -> Response:
+        who, image, truth = (
+            gate.annotator(request),
+            campaign.image_at(number),
+            _truth(campaign, request.query_params.get("truth", "")),
+        )
+        pins = _pins([check for check in checks.checks(truth) if check.image == image.id and check.kind != NOTHING])
+        return page(
+            request, "check.html.jinja", 200, None, title=campaign.title, links=links(who), user_name=who.name or who.pseudonym, token=gate.token(who),
+            image=image, number=int(number), truth=truth, pins=pins, kinds=KINDS, me=who.pseudonym, behind=_next(campaign, checks, who, image, truth),
+            at=f"/mask/{number}", query=f"?truth={quote(truth)}",
+        )  # fmt: skip
+
+    @routes.post("/check/{number}")
+    async def say(request: Request, number: str) -> Response:
+        given = await form(request)
+        who = gate.writer(request, token=given.get("token", ""))
+        return await run_in_threadpool(_say, who, number, given)
+
+    def _say(who: Annotator, number: str, given: dict[str, str]) -> Response:
+        image, truth = campaign.image_at(number), _truth(campaign, given.get("truth", ""))
+        comment, key = (
+            given.get("comment", "").strip()[:_LONGEST_COMMENT],
+            f"{who.pseudonym}:{given.get('key') or secrets.token_hex(8)}",
+        )
+        back = RedirectResponse(f"/check/{number}?truth={quote(truth)}", 303)
+        if act := given.get("act", ""):
+            found = next(
+                (one for one in checks.checks(truth) if str(one.number) == given.get("of") and one.image == image.id), None
+            )
+            if found is None:
+                raise NotFoundError("there is no such finding")
+            states = {"comment": COMMENT, "resolve": RESOLVED, "open again": OPEN}
+            if act not in states:
+                raise OptionError(f"{act[:40]!r} is nothing that can be done to a finding")
+            if act == "comment" and not comment:
+                raise OptionError("a comment has words")
+            checks.answer(found, states[act], comment, who.pseudonym, source="label serve", key=key)
+            return back
+        kind = given.get("kind", "")
+        if kind not in (*KINDS, NOTHING):
+            raise OptionError(f"{kind[:40]!r} is no kind of error; use {', '.join(KINDS)}")
+        checks.open(truth, image.id, kind, comment, who.pseudonym, at=_position(given, image), source="label serve", key=key)
+        behind = _next(campaign, checks, who, image, truth) if kind == NOTHING else ""
+        return RedirectResponse(behind, 303) if behind else back
+
+    @routes.get("/mask/{number}/photo")
+    def mask_photo(request: Request, number: str) -> Response:
+        gate.annotator(request)
+        image = campaign.image_at(number)
+        return send_picture(request, pictures, f"photo\n{image.id}\n{image.digest}\n{LONGEST}", lambda: photo(image))
+
+    @routes.get("/mask/{number}/{way}")
+    def mask(request: Request, number: str, way: str) -> Response:
+        gate.annotator(request)
+        image, truth = campaign.image_at(number), _truth(campaign, request.query_params.get("truth", ""))
+        if way not in _WAYS:
+            raise NotFoundError("there is no such picture")
+        folder = label_maps.truth(campaign.root, truth)
+        part = read_manifest(folder).get(part_name(image.shard))
+        key = f"mask\n{truth}\n{image.id}\n{way}\n{part.sha256 if part else ''}"
+        return send_picture(
+            request, pictures, key, lambda: overlay(read_map(campaign.root, campaign.settings, folder, image, None), campaign.settings, image, way)
+        )  # fmt: skip
+
+    return routes
+
+
+def _truth(campaign: Campaign, name: str) -> str:
+    """Return a truth of masks that the study has; NotFoundError for another."""
+    if name not in label_maps.truths(campaign.root):
+        raise NotFoundError(f"there are no masks under {name[:40]!r}")
+    return name
+
+
+def _masks(campaign: Campaign, who: Annotator) -> list[tuple[str, str]]:
+    """Return (image, truth) of all masks that a person may be asked to check."""
+    own, out = {who.pseudonym, who.name} - {""}, []
+    for truth in label_maps.truths(campaign.root):
+        if any(truth == name or truth.endswith(f"-{name}") for name in own):
+            continue
+        folder = label_maps.truth(campaign.root, truth)
+        out += [
+            (id_, truth)
+            for name, part in sorted(read_manifest(folder).items())
+            for id_ in label_maps.read_ids(folder, int(name), part)
+        ]
+    return [(id_, truth) for id_, truth in out if campaign.place_of(id_) is not None]
+
+
+def _rows(campaign: Campaign, checks: Checks, who: Annotator) -> list[MaskRow]:
+    found: dict[tuple[str, str], list[Check]] = {}
+    for check in checks.checks():
+        found.setdefault((check.image, check.truth), []).append(check)
+    rows = []
+    for image, truth in _masks(campaign, who):
+        mine = found.get((image, truth), [])
+        real = [check for check in mine if check.kind != NOTHING]
+        looked = ", ".join(dict.fromkeys(check.annotator for check in mine))
+        opened = sum(not check.resolved for check in real)
+        rows.append(MaskRow(_address(campaign, image, truth), image, truth, opened, len(real) - opened, looked))
+    return rows
+
+
+def _next(campaign: Campaign, checks: Checks, who: Annotator, image: Image, truth: str) -> str:
+    """Return the address of the next mask that nobody looked through yet, behind this one; '' where there is none."""
+    looked = {(check.image, check.truth) for check in checks.checks()}
+    masks = _masks(campaign, who)
+    at = masks.index((image.id, truth)) if (image.id, truth) in masks else -1
+    return next((_address(campaign, *one) for one in [*masks[at + 1 :], *masks[: max(at, 0)]] if one not in looked), "")
+
+
+def _address(campaign: Campaign, image: str, truth: str) -> str:
+    return f"/check/{campaign.place_of(image)}?truth={quote(truth)}"
+
+
+def _pins(found: Sequence[Check]) -> list[Pin]:
+    return [Pin(k, check, *(None if math.isnan(v) else v for v in (check.x, check.y))) for k, check in enumerate(found, 1)]
+
+
+def _position(given: dict[str, str], image: Image) -> tuple[float, float] | None:
+    """Return the position that a form names, within the photo; None where it names none."""
+    if not given.get("x") or not given.get("y"):
+        return None
+    try:
+        x, y = float(given["x"]), float(given["y"])
+    except ValueError:
+        raise OptionError("a position is two numbers") from None
+    if not (0 <= x <= image.width and 0 <= y <= image.height):
+        raise OptionError(f"a position lies within the photo, {image.width} x {image.height} pixels")
+    return round(x, 1), round(y, 1)

@@ -1,0 +1,116 @@
+"""Kinds of failure, given image by image: what an image is like, and what a model makes of it or of a region of it (S0 Fig. 11, S2 Figs. 7-9).
+
+Conventions: only organisers tag, since they see which model is which. A tag that is pressed again is taken back. Regions are `X,Y,WIDTH,HEIGHT` in pixels of the photo.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from faultscape.errors import OptionError
+from faultscape.stages.serve.campaign import Campaign
+from faultscape.stages.serve.gate import Gate
+from faultscape.stages.serve.people_pages import form
+from faultscape.stages.serve.pictures import WAYS, overlay, read_map
+from faultscape.study.answers.annotators import Annotator
+from faultscape.study.answers.tags import Tag, Tags
+from faultscape.study.parts import read_manifest
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import Image, part_name
+from faultscape.web.app import NotFoundError, page, send_picture
+from faultscape.web.photos import Pictures
+
+_REGION = re.compile(r"(\d{1,6}),(\d{1,6}),(\d{1,6}),(\d{1,6})")
+
+
+def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> APIRouter:
+    """Return the routes of tags."""
+    routes, tags = APIRouter(), Tags(campaign.root, campaign.database)
+
+    @routes.get("/tags")
+    def first(request: Request) -> Response:
+        gate.organiser(request)
+        places = _places(campaign)
+        if not places:
+            raise NotFoundError("the selection holds no image that could be tagged")
+        return RedirectResponse(f"/tags/{places[0]}", 303)
+
+    @routes.get("/tags/{number}", response_class=HTMLResponse)
+    def one(request: Request, number: str) -> Response:
+        who, image = gate.organiser(request), campaign.image_at(number)
+        model = _model(campaign, request.query_params.get("model", ""))
+        given = [tag for tag in tags.tags() if tag.image == image.id]
+        places = _places(campaign)
+        at = places.index(int(number)) if int(number) in places else -1
+        return page(
+            request, "tags.html.jinja", 200, None, title=campaign.title, links=links(who), user_name=who.name or who.pseudonym, token=gate.token(who),
+            image=image, number=int(number), model=model, models=list(campaign.settings.models), kinds=campaign.kinds(),
+            pressed={tag.tag for tag in given if (tag.model, tag.region, tag.annotator) == (model, "", who.pseudonym)}, given=given,
+            proposals=campaign.proposals(image), before=places[at - 1] if at > 0 else None, behind=places[at + 1] if 0 <= at < len(places) - 1 else None,
+            position=at + 1, total=len(places), query=f"?{urlencode({'model': model})}" if model else "", maps=not campaign.settings.classifies,
+        )  # fmt: skip
+
+    @routes.post("/tags/{number}")
+    async def press(request: Request, number: str) -> Response:
+        given = await form(request)
+        who = gate.writer(request, organiser=True, token=given.get("token", ""))
+        return await run_in_threadpool(_press, who, number, given)
+
+    def _press(who: Annotator, number: str, given: dict[str, str]) -> Response:
+        image, model, word = campaign.image_at(number), _model(campaign, given.get("model", "")), given.get("tag", "")
+        if word not in campaign.kinds():
+            raise OptionError(f"{word[:40]!r} is no kind of failure of this study; add it to [tags] in study.toml")
+        region = _region(given.get("region", ""), image)
+        held = {(tag.tag, tag.model, tag.region, tag.annotator) for tag in tags.tags() if tag.image == image.id}
+        there = (word, model, region, who.pseudonym) in held
+        tags.add(
+            Tag(image.id, word, who.pseudonym, model, region, given=not there),
+            "label serve",
+            f"{who.pseudonym}:{given.get('key') or secrets.token_hex(8)}",
+        )
+        query = f"?{urlencode({'model': model})}" if model else ""
+        return RedirectResponse(f"/tags/{number}{query}", 303)
+
+    @routes.get("/model/{number}/{way}")
+    def model_map(request: Request, number: str, way: str) -> Response:
+        gate.organiser(request)
+        image, model = campaign.image_at(number), _model(campaign, request.query_params.get("model", ""))
+        if way not in WAYS or not model:
+            raise NotFoundError("there is no such picture")
+        folder = label_maps.predictions(campaign.root, model)
+        part = read_manifest(folder).get(part_name(image.shard))
+        key = f"model\n{model}\n{image.id}\n{way}\n{part.sha256 if part else ''}"
+        return send_picture(
+            request, pictures, key, lambda: overlay(read_map(campaign.root, campaign.settings, folder, image, model), campaign.settings, image, way)
+        )  # fmt: skip
+
+    return routes
+
+
+def _places(campaign: Campaign) -> list[int]:
+    return [place for image in campaign.chosen if (place := campaign.place_of(image)) is not None]
+
+
+def _model(campaign: Campaign, name: str) -> str:
+    """Return a model of the study, or '' for none; NotFoundError for another."""
+    if name and name not in campaign.settings.models:
+        raise NotFoundError(f"there is no model {name[:40]!r}")
+    return name
+
+
+def _region(text: str, image: Image) -> str:
+    """Return a region within the photo as it is kept; OptionError for another."""
+    if not text:
+        return ""
+    found = _REGION.fullmatch(text.strip())
+    x, y, wide, tall = map(int, found.groups()) if found else (0, 0, 0, 0)
+    if not found or not wide or not tall or x + wide > image.width or y + tall > image.height:
+        raise OptionError(f"a region is X,Y,WIDTH,HEIGHT within the photo, {image.width} x {image.height} pixels")
+    return f"{x},{y},{wide},{tall}"
