@@ -92,6 +92,7 @@ class Campaign:
         self._lock = threading.RLock()
         self._asked = self._read()
         self.task = QUESTIONS if self._asked.settings.classifies else CHOICES
+        self._of = f"{self.task} of {options.truth}"  # what is handed out in another campaign is no matter here
         self._people, self._choices, self._answers = Annotators(root, database), Choices(root, database), Answers(root, database)
         about = options.campaign
         self._assignment = Assignment(
@@ -164,7 +165,7 @@ class Campaign:
                 if handing is None:
                     break
                 if fresh:
-                    self._people.hand(Handed(pseudonym, self.task, handing.item, handing.repeat, handing.side, handing.session))
+                    self._people.hand(Handed(pseudonym, self._of, handing.item, handing.repeat, handing.side, handing.session))
                 out.append(self._given(pseudonym, handing))
             return out
 
@@ -324,7 +325,7 @@ class Campaign:
     def _restore(self) -> None:
         """Count what was handed and answered from the database."""
         for one in self._people.handed():
-            if one.task == self.task:
+            if one.task == self._of:
                 self._assignment.restore(one.annotator, Handing(one.item, one.repeat, one.side, one.session), one.time)
         if self.task == CHOICES:
             for truth in (self.options.truth, TRAINING):
