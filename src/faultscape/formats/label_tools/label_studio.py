@@ -65,7 +65,7 @@ def read(path: Path, *, predictions: bool = False) -> list[ToolLabel]:
         if not said:
             data = task.get("data")
             where = f"{path}, {label_studio_tasks.task_name(task, number)}"
-            said = [Said(data if isinstance(data, dict) else {}, "", [], float("nan"), skipped=False, where=where)]
+            said = [Said(data if isinstance(data, dict) else {}, "", list[Any](), float("nan"), skipped=False, where=where)]
         labels += [_label(each) for each in said]
     return labels
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from faultscape.errors import LabellingError
+from faultscape.errors import LabellingError, LabelMapError
 from faultscape.formats import coco
 from faultscape.formats.guard import decoding
 from faultscape.formats.label_tools import brush
@@ -77,7 +77,12 @@ def piece_of(result: Any, size: tuple[int, int], beside: dict[Any, Any], classes
             corners = _turned(((x, y), (x + w, y), (x + w, y + h), (x, y + h)), turn, size)
         case _:
             corners = _corners(value.get("points"), size, where)
-    return Piece(id_, _nanoseconds(corners, size), where, partial(_outline, corners, size))
+    outline = [corners.reshape(-1).tolist()]
+    try:
+        box, nanoseconds = coco.measure(outline, (size[1], size[0]))
+    except LabelMapError as error:
+        raise LabellingError(f"{where}: {error}") from None
+    return Piece(id_, nanoseconds, where, partial(_outline, outline, size, box))
 
 
 def _numbers(value: dict[str, Any], name: str, where: str) -> float:
@@ -107,26 +112,8 @@ def _turned(points: Iterable[tuple[float, float]], degrees: float, size: tuple[i
     return (corners - corners[0]) @ np.array([[cosine, sine], [-sine, cosine]]) + corners[0]
 
 
-def _box(low: np.ndarray, high: np.ndarray, size: tuple[int, int]) -> tuple[int, int, int, int]:
-    """Return the whole pixels around points, within the image: left, top, right, bottom (not within)."""
-    left, top = np.clip(np.floor(low), 0, size).astype(int).tolist()
-    right, bottom = np.clip(np.ceil(high), 0, size).astype(int).tolist()
-    return left, top, right, bottom
-
-
-def _nanoseconds(corners: np.ndarray, size: tuple[int, int]) -> float:
-    """Return about how long filling an outline takes."""
-    ys = np.clip(corners[:, 1], 0, size[1])
-    low, high = np.clip(corners.min(0), 0, size), np.clip(corners.max(0), 0, size)
-    return 20_000 + 100 * float(np.abs(np.diff(ys, append=ys[:1])).sum()) + 5 * float(np.prod(high - low)) + 100 * len(corners)
-
-
-def _outline(corners: np.ndarray, size: tuple[int, int]) -> Box:
-    left, top, right, bottom = _box(corners.min(0), corners.max(0), size)
-    if left >= right or top >= bottom:
-        return 0, 0, np.zeros((0, 0), bool)
-    mask = coco.mask_of([(corners - (left, top)).reshape(-1).tolist()], (bottom - top, right - left))
-    return top, left, mask
+def _outline(outline: list[list[float]], size: tuple[int, int], box: tuple[int, int, int, int]) -> Box:
+    return box[0], box[1], coco.crop_of(outline, (size[1], size[0]), box)
 
 
 def _ellipse(shape: tuple[float, float, float, float], degrees: float, size: tuple[int, int]) -> Box:
@@ -136,7 +123,8 @@ def _ellipse(shape: tuple[float, float, float, float], degrees: float, size: tup
         return 0, 0, np.zeros((0, 0), bool)
     cosine, sine = (math.cos(math.radians(degrees)), math.sin(math.radians(degrees))) if degrees % 360 else (1.0, 0.0)
     reach = np.array([math.hypot(a * cosine, b * sine), math.hypot(a * sine, b * cosine)])
-    left, top, right, bottom = _box(np.array([x, y]) - reach, np.array([x, y]) + reach, size)
+    left, top = np.clip(np.floor(np.array([x, y]) - reach), 0, size).astype(int).tolist()
+    right, bottom = np.clip(np.ceil(np.array([x, y]) + reach), 0, size).astype(int).tolist()
     across = np.arange(left, right, dtype=np.float64)[None] + (0.5 - x)
     down = np.arange(top, bottom, dtype=np.float64)[:, None] + (0.5 - y)
     mask = np.empty((max(bottom - top, 0), max(right - left, 0)), bool)

@@ -19,10 +19,9 @@ from xml.parsers import expat
 
 from faultscape.errors import LabellingError
 from faultscape.formats.guard import read_bytes
+from faultscape.formats.label_tools.named_masks import load_json
 
-MOST_BYTES = 256 << 20  # of a file: more is not taken in one upload
-MOST_VALUES = 50_000_000
-MOST_CONTAINERS = 2_000_000  # lists and objects, which take most memory
+_UPLOAD = 128 << 20  # bytes of a file: of more than 250 million none is taken
 CONFIG = "label_config.xml"
 _MOST_CONFIG = 4 << 20
 _HEAD = 1 << 20
@@ -66,17 +65,7 @@ def head_of(path: Path) -> bytes:
 
 def load(path: Path) -> list[Any]:
     """Return the tasks of a file, not looked at yet; LabellingError where it is no list of tasks, or larger than is read."""
-    data = read_bytes(path, LabellingError, limit=MOST_BYTES)
-    values, containers = data.count(b","), data.count(b"[") + data.count(b"{")
-    if values > MOST_VALUES or containers > MOST_CONTAINERS:
-        raise LabellingError(
-            f"{path}: holds some {values:,} values in {containers:,} lists and objects; at most {MOST_VALUES:,} in {MOST_CONTAINERS:,} are read; export fewer tasks at a time"
-        )
-    try:
-        tasks = json.loads(data)
-    except (ValueError, RecursionError, MemoryError) as error:
-        text = " ".join(str(error).split())[:200]
-        raise LabellingError(f"{path}: is no JSON of Label Studio: {text or 'it does not fit into memory'}") from None
+    tasks = load_json(path, "JSON of Label Studio")
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
         raise LabellingError(f"{path}: is no JSON of Label Studio: expected a list of tasks; export it as JSON")
     if tasks and not any(isinstance(task.get("data"), dict) for task in tasks):
@@ -153,7 +142,7 @@ def path_of(text: str) -> str:
     return unquote(parts.path, errors="surrogateescape").lstrip("/") if parts.scheme and parts.netloc else text
 
 
-def dumped(tasks: Iterable[dict[str, Any]], folder: Path, name: str, most: int = MOST_BYTES // 2) -> Iterator[tuple[Path, bytes]]:
+def dumped(tasks: Iterable[dict[str, Any]], folder: Path, name: str, most: int = _UPLOAD) -> Iterator[tuple[Path, bytes]]:
     """Yield files of tasks, NAME.json, NAME-2.json and so on, each as large as Label Studio takes in one upload; at least one."""
     number, size, lines = 1, 0, list[bytes]()
     for task in tasks:

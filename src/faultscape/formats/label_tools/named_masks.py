@@ -6,15 +6,21 @@ painted is summed up first, in nanoseconds of an ordinary machine, so that no la
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from faultscape.errors import LabellingError, LabelMapError, closest
-from faultscape.formats.guard import MAX_PIXELS
+from faultscape.formats.guard import MAX_PIXELS, read_bytes
 from faultscape.nouns import UNKNOWN, Classes
 
+MOST_BYTES = 256 << 20  # of a file of labels in JSON
+MOST_VALUES = 50_000_000
+MOST_CONTAINERS = 2_000_000  # lists and objects, which take most memory
 VOID = "void"
 BACKGROUND_NAMES = frozenset({"background", "_background_"})
 MOST_NANOSECONDS = 20e9  # of painting one label
@@ -108,6 +114,21 @@ def painted(pieces: Sequence[Piece], size: tuple[int, int], classes: Classes, wh
             f"{where}: the pixel in column {column}, row {row} is under no mask, and the class list has neither a background nor a void id for it"
         )
     return ids
+
+
+def load_json(path: str | os.PathLike[str], kind: str) -> Any:
+    """Return what a file of labels in JSON holds, a ``kind`` such as "COCO file"; LabellingError where it is no JSON, or larger than is read."""
+    data = read_bytes(path, LabellingError, limit=MOST_BYTES)
+    values, containers = data.count(b","), data.count(b"[") + data.count(b"{")
+    if values > MOST_VALUES or containers > MOST_CONTAINERS:
+        raise LabellingError(
+            f"{path}: holds some {values:,} values in {containers:,} lists and objects; at most {MOST_VALUES:,} in {MOST_CONTAINERS:,} are read; split it"
+        )
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError, MemoryError) as error:
+        text = " ".join(str(error).split())[:200]
+        raise LabellingError(f"{path}: is no {kind}: {text or 'it does not fit into memory'}") from None
 
 
 def check_size(size: tuple[int, int], where: str) -> None:
