@@ -168,7 +168,9 @@ def text_of_runs(runs: np.ndarray) -> str:
     """
     values = np.array(runs, np.int64)
     values[3:] -= values[1:-2].copy()
-    digits = 1 + sum((((values + (1 << 5 * d - 1)) >> 5 * d) != 0).astype(np.int64) for d in range(1, _DIGITS))
+    digits = np.ones(len(values), np.int64)
+    for d in range(1, _DIGITS):
+        digits += (values + (1 << 5 * d - 1)) >> 5 * d != 0  # d digits hold numbers from -2^(5d - 1) on
     place = np.arange(int(digits.sum())) - np.repeat(np.cumsum(digits) - digits, digits)
     more = place < np.repeat(digits, digits) - 1
     codes = (np.repeat(values, digits) >> 5 * place & 31) + 32 * more + 48

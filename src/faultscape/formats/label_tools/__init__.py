@@ -1,1 +1,1 @@
-"""What labelling tools write and read, one format a file: masks, outlines, answers and issues, to and from the ids of a class list."""
+"""Files of labelling tools, a tool's format a file: written with what models say, read with what people drew, and looked through for what the tool would refuse."""

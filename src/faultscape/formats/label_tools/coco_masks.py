@@ -19,16 +19,14 @@ import numpy as np
 
 from faultscape.errors import CorpusError, ImageError, LabellingError, LabelMapError
 from faultscape.formats import coco
+from faultscape.formats.label_tools.named_ids import VOID, id_of, nothing_of
 from faultscape.formats.label_tools.named_masks import (
-    VOID,
     Box,
     Piece,
     check_size,
     class_masks,
-    id_of,
     load_json,
     painted,
-    unlabelled,
 )
 from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
 from faultscape.formats.pictures import size_of
@@ -45,7 +43,7 @@ def categories_of(classes: Classes) -> list[dict[str, Any]]:
     >>> [entry["name"] for entry in categories_of(Classes(("road", "car"), (0, 1), ((0, 0, 0), (1, 1, 1)), (255,), background=0))]
     ['road', 'car', 'void']
     """
-    void = (VOID,) if classes.void and unlabelled(classes) not in classes.void else ()
+    void = (VOID,) if classes.void and nothing_of(classes) not in classes.void else ()
     group = {member: parent for parent, members in classes.parents.items() for member in members}
     return [{"id": k, "name": name, "supercategory": group.get(name, "")} for k, name in enumerate((*classes.names, *void), 1)]
 
@@ -58,13 +56,7 @@ def write(folder: Path, images: Iterable[DrawnImage], classes: Classes) -> Itera
     annotations: list[dict[str, Any]] = []
     for number, image in enumerate(images, 1):
         rows.append({"id": number, "file_name": image.photo, "width": image.size[0], "height": image.size[1]})
-        if image.ids is None:
-            continue
-        if image.ids.shape != image.size[::-1]:
-            raise LabellingError(
-                f"{image.image}: its map has the shape {image.ids.shape}, its photo {image.size[0]} x {image.size[1]} pixels"
-            )
-        for name, mask in class_masks(image.ids, classes, image.image):
+        for name, mask in class_masks(image, classes, nothing_of(classes)):
             runs = coco.runs_of_mask(mask)
             area, box = _facts(runs, len(mask))
             segmentation = {"size": [*mask.shape], "counts": coco.text_of_runs(runs)}
@@ -174,7 +166,8 @@ def _ids(image: coco.CocoImage, path: Path, where: str, classes: Classes) -> np.
 
 def _piece(object_: coco.CocoObject, size: tuple[int, int], path: Path, classes: Classes) -> Piece:
     where = f"{path}, annotations[{object_.number}]"
-    id_ = id_of(object_.class_, classes, where)
+    name = object_.class_ if object_.class_ in classes.names else {n.strip(): n for n in classes.names}.get(object_.class_)
+    id_ = id_of(name or object_.class_, classes, where)
     try:
         box, nanoseconds = coco.measure(object_.outline, size)
     except LabelMapError as error:

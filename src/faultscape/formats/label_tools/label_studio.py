@@ -1,7 +1,7 @@
-"""Label Studio's masks: tasks that hold one mask a class, as runs of its brush or as PNG (bitmask), and whatever people then drew that has an area.
+"""Label Studio's masks: tasks that hold one mask a class, as runs of its brush as PNG (bitmask) or as polygons, and whatever people then drew that has an area.
 
 Conventions: `write_brush` and `write_bitmask` write label_config.xml and tasks.json: masks of a model as predictions, which people correct. Photos are served by Label Studio's local storage, whose document root is the
-folder that is written; the storage must be added to the project before tasks are imported. Results are painted in the order of the list, later over earlier; `label_studio_shapes` says what each covers.
+folder that is written; the storage must be added to the project before tasks are imported. Results are painted in the order of the list, later over earlier; `studio.shapes` says what each covers.
 Source: Label Studio's documentation of its tags and exports; a running server was not at hand.
 """
 
@@ -12,17 +12,31 @@ import io
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
 from PIL import Image
 
 from faultscape.errors import LabellingError, LabelMapError
-from faultscape.formats.label_tools import brush, label_studio_tasks
-from faultscape.formats.label_tools.label_studio_shapes import AREAS, PNG, bitmask, piece_of, type_of
-from faultscape.formats.label_tools.label_studio_tasks import CONFIG, Said
-from faultscape.formats.label_tools.named_masks import VOID, check_size, class_masks, painted, unlabelled
+from faultscape.formats.label_tools.named_ids import known_ids, name_of_ids, nothing_of
+from faultscape.formats.label_tools.named_masks import check_size, class_masks, painted
+from faultscape.formats.label_tools.outlines import outlines as outlines_of
+from faultscape.formats.label_tools.studio import brush
+from faultscape.formats.label_tools.studio.shapes import AREAS, PNG, bitmask, piece_of, type_of
+from faultscape.formats.label_tools.studio.tasks import (
+    CONFIG,
+    Config,
+    Said,
+    address,
+    dumped,
+    head_of,
+    image_of,
+    load,
+    read_config,
+    said_of,
+    task_name,
+)
 from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
 from faultscape.nouns import Classes
 
@@ -34,22 +48,22 @@ _LOOKED_THROUGH = 64 << 20  # bytes of runs that are decoded to be checked
 
 
 def write_brush(
-    folder: Path, images: Iterable[DrawnImage], classes: Classes, *, annotated: bool = False
+    folder: Path, images: Iterable[DrawnImage], classes: Classes, *, outlines: bool = False, annotated: bool = False
 ) -> Iterator[tuple[Path, bytes]]:
-    """Yield the files of tasks with masks as runs of the brush; what models filled in are predictions, or annotations where ``annotated``. LabellingError for values of no class."""
-    yield from _write(folder, images, classes, "brush", annotated=annotated)
+    """Yield the files of tasks with masks as runs of the brush, or as polygons with ``outlines``; what models filled in are predictions, or annotations where ``annotated``. LabellingError for values of no class."""
+    yield from _write(folder, images, classes, "polygon" if outlines else "brush", annotated=annotated)
 
 
 def write_bitmask(
-    folder: Path, images: Iterable[DrawnImage], classes: Classes, *, annotated: bool = False
+    folder: Path, images: Iterable[DrawnImage], classes: Classes, *, outlines: bool = False, annotated: bool = False
 ) -> Iterator[tuple[Path, bytes]]:
     """Yield the files of tasks with masks as PNG, which are smaller than runs; for versions of Label Studio that know BitmaskLabels. Otherwise as `write_brush`."""
-    yield from _write(folder, images, classes, "bitmask", annotated=annotated)
+    yield from _write(folder, images, classes, "polygon" if outlines else "bitmask", annotated=annotated)
 
 
 def recognise(path: Path) -> bool:
     """Whether a file is JSON of Label Studio with masks or shapes; from its first million bytes, never raising."""
-    head = label_studio_tasks.head_of(path)
+    head = head_of(path)
     drawn = any(f'"{name}"'.encode() in head for name in (*AREAS, "keypointlabels"))
     return bool(head) and (drawn or not any(f'"{name}"'.encode() in head for name in ("choices", "pairwise")))
 
@@ -60,12 +74,11 @@ def read(path: Path, *, predictions: bool = False) -> list[ToolLabel]:
     A task that nobody annotated is one label of nobody, with nothing drawn.
     """
     labels = []
-    for number, task in enumerate(label_studio_tasks.load(path)):
-        said = list(label_studio_tasks.said_of(task, path, number, predictions=predictions))
+    for number, task in enumerate(load(path)):
+        said = list(said_of(task, path, number, predictions=predictions))
         if not said:
-            data = task.get("data")
-            where = f"{path}, {label_studio_tasks.task_name(task, number)}"
-            said = [Said(data if isinstance(data, dict) else {}, "", list[Any](), float("nan"), skipped=False, where=where)]
+            data, where = task.get("data"), f"{path}, {task_name(task, number)}"
+            said = [Said(data if isinstance(data, dict) else {}, "", [], float("nan"), skipped=False, where=where)]
         labels += [_label(each) for each in said]
     return labels
 
@@ -73,25 +86,25 @@ def read(path: Path, *, predictions: bool = False) -> list[ToolLabel]:
 def check(path: Path) -> list[str]:
     """Return what Label Studio would refuse or show wrongly of a file of tasks, a sentence each; label_config.xml beside it is looked at where it is there."""
     try:
-        tasks = label_studio_tasks.load(path)
-        config = label_studio_tasks.read_config(path.parent / CONFIG) if (path.parent / CONFIG).is_file() else None
+        tasks = load(path)
+        config = read_config(path.parent / CONFIG) if (path.parent / CONFIG).is_file() else None
     except LabellingError as error:
         return [str(error)]
     said: list[str] = []
     seen: dict[tuple[str, int], str] = {}
     budget = _LOOKED_THROUGH
     for number, task in enumerate(tasks):
-        name = f"{path}, {label_studio_tasks.task_name(task, number)}"
+        name = f"{path}, {task_name(task, number)}"
         said += _twice(seen, "task", task.get("id"), name)
         data = task.get("data")
-        if not isinstance(data, dict) or not label_studio_tasks.image_of(data):
+        if not isinstance(data, dict) or not image_of(data):
             said.append(f"{name}: its data name no image")
         brushes = 0
         for kind in ("annotation", "prediction"):
             rows = task.get(f"{kind}s")
             for k, row in enumerate(rows if isinstance(rows, list) else ()):
                 place = f"{name}, {kind} number {k}"
-                results = row.get("result") if isinstance(row, dict) else None
+                results: Any = row.get("result") if isinstance(row, dict) else None
                 if not isinstance(results, list):
                     said.append(f"{place}: has no list `result`")
                     continue
@@ -108,25 +121,26 @@ def check(path: Path) -> list[str]:
 
 
 def _write(
-    folder: Path, images: Iterable[DrawnImage], classes: Classes, shape: Literal["brush", "bitmask"], *, annotated: bool
+    folder: Path, images: Iterable[DrawnImage], classes: Classes, shape: str, *, annotated: bool
 ) -> Iterator[tuple[Path, bytes]]:
     yield folder / CONFIG, _config(classes, shape)
-    yield from label_studio_tasks.dumped(
-        (_task(image, number, classes, shape, annotated=annotated) for number, image in enumerate(images, 1)), folder, "tasks"
-    )
+    numbered = enumerate(images, 1)
+    yield from dumped((_task(image, k, classes, shape, annotated=annotated) for k, image in numbered), folder, "tasks")
 
 
 def _config(classes: Classes, shape: str) -> bytes:
     """Return the labelling configuration of a class list: all its names, and void where pixels under no mask are not void."""
     tag = f"{shape.capitalize()}Labels"
-    names = list(zip(classes.names, classes.colours, strict=True))
-    if classes.void and unlabelled(classes) not in classes.void:
-        names.append((VOID, (0, 0, 0)))
+    colours = dict(zip(classes.names, classes.colours, strict=True))
+    nothing = nothing_of(classes)
+    names = list(
+        dict.fromkeys(name for id_, name in name_of_ids(classes).items() if name in colours or nothing not in classes.void)
+    )
     lines = [
         "<View>",
         '  <Image name="image" value="$image" zoom="true" zoomControl="true"/>',
         f'  <{tag} name="label" toName="image">',
-        *(f'    <Label value={quoteattr(name)} background="#{bytes(colour).hex()}"/>' for name, colour in names),
+        *(f'    <Label value={quoteattr(n)} background="#{bytes(colours.get(n, (0, 0, 0))).hex()}"/>' for n in names),
         f"  </{tag}>",
         "</View>",
     ]
@@ -135,37 +149,41 @@ def _config(classes: Classes, shape: str) -> bytes:
 
 def _task(image: DrawnImage, number: int, classes: Classes, shape: str, *, annotated: bool) -> dict[str, Any]:
     width, height = image.size
-    task: dict[str, Any] = {
-        "id": number,
-        "data": {
-            "image": label_studio_tasks.address(image.photo),
-            "meta": {"image": image.image, "width": width, "height": height},
-        },
-    }
+    meta = {"image": image.image, "width": width, "height": height}
+    task: dict[str, Any] = {"id": number, "data": {"image": address(image.photo), "meta": meta}}
     if image.ids is None:
         return task
-    if image.ids.shape != (height, width):
-        raise LabellingError(f"{image.image}: its map has the shape {image.ids.shape}, its photo {width} x {height} pixels")
     results = [
         {
             "id": f"t{number}m{k}", "type": f"{shape}labels", "from_name": "label", "to_name": "image", "original_width": width, "original_height": height, "image_rotation": 0,
-            "value": {**_value(mask, shape), f"{shape}labels": [name]},
+            "value": {**value, f"{shape}labels": [name]},
         }
-        for k, (name, mask) in enumerate(class_masks(image.ids, classes, image.image), 1)
+        for k, (name, value) in enumerate(_values(image, classes, shape), 1)
     ]  # fmt: skip
     said = {"result": results} if annotated else {"model_version": "faultscape", "result": results}
     return {**task, "annotations" if annotated else "predictions": [said]}
 
 
-def _value(mask: np.ndarray, shape: str) -> dict[str, Any]:
-    """Return a mask as Label Studio keeps it."""
-    if shape == "brush":
-        return {"format": "rle", "rle": list(brush.encode(mask))}
+def _values(image: DrawnImage, classes: Classes, shape: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the masks of an image as Label Studio keeps them, or the polygons in the order in which they are painted, each with its label."""
+    nothing = nothing_of(classes)
+    if shape == "polygon" and image.ids is not None:
+        names, ids = name_of_ids(classes), known_ids(image.ids, classes, image.size, image.image)
+        for value, corners in outlines_of(ids, nothing):
+            points = [[100 * x / image.size[0], 100 * y / image.size[1]] for x, y in corners]
+            yield names[value], {"points": points, "closed": True}
+        return
+    for name, mask in class_masks(image, classes, nothing):
+        yield name, {"format": "rle", "rle": list(brush.encode(mask))} if shape == "brush" else {"imageDataURL": _png(mask)}
+
+
+def _png(mask: np.ndarray) -> str:
+    """Return a mask as PNG in base64: black where something is drawn, nothing elsewhere."""
     picture = Image.frombytes("P", (mask.shape[1], mask.shape[0]), mask.astype(np.uint8).tobytes())
     picture.putpalette(bytes(6))
     out = io.BytesIO()
-    picture.save(out, format="PNG", bits=1, transparency=b"\x00\xff")  # black where something is drawn, nothing elsewhere
-    return {"imageDataURL": PNG + base64.b64encode(out.getvalue()).decode()}
+    picture.save(out, format="PNG", bits=1, transparency=b"\x00\xff")
+    return PNG + base64.b64encode(out.getvalue()).decode()
 
 
 def _label(said: Said) -> ToolLabel:
@@ -177,7 +195,7 @@ def _label(said: Said) -> ToolLabel:
     if not source and isinstance(meta, dict):
         pair = (meta.get("width"), meta.get("height"))
     sides = [side if type(side) is int else 0 for side in (*pair, 0, 0)]
-    image, size = label_studio_tasks.image_of(said.data), (sides[0], sides[1])
+    image, size = image_of(said.data), (sides[0], sides[1])
     return ToolLabel(image, said.annotator, size, said.where, bool(results), partial(_ids, said, results, size))
 
 
@@ -197,7 +215,7 @@ def _ids(said: Said, results: list[Any], size: tuple[int, int], classes: Classes
     return painted(pieces, size, classes, said.where)
 
 
-def _faults(results: list[Any], place: str, config: label_studio_tasks.Config | None, budget: int) -> Iterator[tuple[str, int]]:
+def _faults(results: list[Any], place: str, config: Config | None, budget: int) -> Iterator[tuple[str, int]]:
     """Yield what is wrong with the results of an annotation, and how many bytes of runs were looked through for it."""
     ids: dict[tuple[str, str], int] = {}
     for k, result in enumerate(results):
@@ -240,7 +258,7 @@ def _faults(results: list[Any], place: str, config: label_studio_tasks.Config | 
             yield str(error), 0
 
 
-def _unknown(control: Any, kind: str, labels: list[str], config: label_studio_tasks.Config | None, where: str) -> Iterator[str]:
+def _unknown(control: Any, kind: str, labels: list[str], config: Config | None, where: str) -> Iterator[str]:
     """Yield what a result names that the configuration does not know."""
     if config is None:
         return

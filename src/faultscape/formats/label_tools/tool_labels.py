@@ -1,6 +1,6 @@
-"""What formats of labelling tools share: an image that goes out to a tool, and what a tool says of one image.
+"""What formats of labelling tools share: an image that goes out, and what a tool says of one that comes back.
 
-Conventions: sizes are (width, height); ids are those of the class list, (H, W). A label is looked at when its file is read, and drawn when its ids are asked for.
+Conventions: sizes are (width, height), maps (H, W) ids of the class list. What is wrong with one image is raised when it is read, so that the others can be read.
 """
 
 from __future__ import annotations
@@ -25,14 +25,11 @@ class DrawnImage:
 
 @dataclass(frozen=True, eq=False)
 class ToolLabel:
-    """What a tool says of one image: how the tool calls the image, who drew it where the tool says, (width, height) as the tool says, where it stands (file and place, for errors), whether anything is drawn, and how its ids are read.
-
-    ``read(classes)`` returns (H, W) uint8 or uint16 ids of the class list; LabellingError names file and place.
-    """
+    """What a tool says of one image: how the tool calls the image, who drew it where the tool says, (width, height) as the tool says, where it stands (file and place, for errors), whether anything is drawn, and how its ids are read."""
 
     image: str
     annotator: str
     size: tuple[int, int]
     where: str
     drawn: bool
-    read: Callable[[Classes], np.ndarray]
+    read: Callable[[Classes], np.ndarray]  # (H, W) uint8/uint16 ids of the class list; LabellingError names file and place
