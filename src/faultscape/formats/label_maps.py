@@ -16,7 +16,7 @@ from faultscape.errors import LabelMapError
 from faultscape.formats.guard import decoding, open_picture, read_bytes
 from faultscape.nouns import UNKNOWN, Classes
 
-_VOID_COLOURS = ((0, 0, 0), (224, 224, 192))
+VOID_COLOURS = ((0, 0, 0), (224, 224, 192))  # where they are no class's
 
 
 def read_map(path: str | os.PathLike[str], colours: np.ndarray | None = None) -> np.ndarray:
@@ -40,7 +40,7 @@ def colour_table(classes: Classes) -> np.ndarray:
 def _colour_table(ids: tuple[int, ...], colours: tuple[tuple[int, int, int], ...], void: tuple[int, ...]) -> np.ndarray:
     table = np.full(1 << 24, UNKNOWN, np.uint16)
     if void:
-        table[[_packed(colour) for colour in _VOID_COLOURS]] = void[0]
+        table[[_packed(colour) for colour in VOID_COLOURS]] = void[0]
     table[[_packed(colour) for colour in colours]] = ids
     return table
 

@@ -1,6 +1,7 @@
-"""PNG files: label maps, whose pixel values are class ids, with the class colours as palette so that people see something; and pixels as they are.
+"""PNG files: label maps, whose pixel values are class ids, with the class colours as palette so that people see something, as plain numbers, or in the class colours; and pixels as they are.
 
-Conventions: ids up to 255 are 8-bit palette pictures, larger ones 16-bit grey. Reading takes whatever `label_maps.read_map` reads (grey, palette, npy, class colours).
+Conventions: ids up to 255 are 8-bit palette pictures, larger ones 16-bit grey. In class colours void is black, or the cream of PASCAL VOC where a class is black; both stand for the first void id when they are read.
+Reading takes whatever `label_maps.read_map` reads (grey, palette, npy, class colours).
 """
 
 from __future__ import annotations
@@ -12,15 +13,13 @@ import numpy as np
 from PIL import Image
 
 from faultscape.errors import LabelMapError
-from faultscape.formats.label_maps import colour_table, read_map
+from faultscape.formats.label_maps import VOID_COLOURS, colour_table, read_map
 from faultscape.nouns import Classes
 
 
 def encode(label_map_ids: np.ndarray, classes: Classes, path: str | os.PathLike[str] = "a label map") -> bytes:
     """Return an (H, W) map of ids as PNG; LabelMapError, which names the ``path`` it was to go to, for values out of range."""
-    ids = np.asarray(label_map_ids)
-    if ids.ndim != 2 or ids.dtype.kind not in "iu" or ids.min(initial=0) < 0 or ids.max(initial=0) > 65535:
-        raise LabelMapError(f"{path}: expected whole numbers 0-65535, H x W; got {ids.dtype} of shape {ids.shape}")
+    ids = _checked(label_map_ids, path)
     if ids.max(initial=0) > 255:
         picture = Image.fromarray(ids.astype(np.uint16))
     else:
@@ -33,6 +32,47 @@ def encode(label_map_ids: np.ndarray, classes: Classes, path: str | os.PathLike[
     out = io.BytesIO()
     picture.save(out, format="PNG")
     return out.getvalue()
+
+
+def encode_index(label_map_ids: np.ndarray, path: str | os.PathLike[str] = "a label map") -> bytes:
+    """Return an (H, W) map of ids as PNG of plain numbers, 8-bit grey where all fit, else 16-bit grey; LabelMapError for values out of range.
+
+    >>> import io
+    >>> [Image.open(io.BytesIO(encode_index(np.array([[k]])))).mode for k in (255, 256)]
+    ['L', 'I;16']
+    """
+    ids = _checked(label_map_ids, path)
+    out = io.BytesIO()
+    Image.fromarray(ids.astype(np.uint8 if ids.max(initial=0) < 256 else np.uint16)).save(out, format="PNG")
+    return out.getvalue()
+
+
+def encode_colours(label_map_ids: np.ndarray, classes: Classes, path: str | os.PathLike[str] = "a label map") -> bytes:
+    """Return an (H, W) map of ids as PNG in the class colours, RGB; all void ids become one colour.
+
+    LabelMapError where a value is neither a class nor void, where two classes have one colour, or where void is held and both of its colours are those of classes.
+    """
+    ids = _checked(label_map_ids, path)
+    owners: dict[tuple[int, int, int], str] = {}
+    for name, colour in zip(classes.names, classes.colours, strict=True):
+        if owners.setdefault(colour, name) != name:
+            raise LabelMapError(
+                f"{path}: {owners[colour]!r} and {name!r} have one colour, {colour}; give each class its own, or write plain numbers"
+            )
+    table = np.zeros((65536, 3), np.uint8)
+    known = np.zeros(65536, bool)
+    table[[*classes.ids]], known[[*classes.ids]] = classes.colours, True
+    free = next((colour for colour in VOID_COLOURS if colour not in owners), None)
+    if free:
+        table[[*classes.void]], known[[*classes.void]] = free, True
+    if not (good := known[ids]).all():
+        y, x = np.argwhere(~good)[0].tolist()
+        value = int(ids[y, x])
+        if value in classes.void:
+            taken = " and ".join(repr(owners[colour]) for colour in VOID_COLOURS)
+            raise LabelMapError(f"{path}: void has no colour, since {taken} have its two; write plain numbers")
+        raise LabelMapError(f"{path}: the value {value} in column {x}, row {y} is neither a class nor void")
+    return encode_pixels(table[ids])
 
 
 def encode_pixels(pixels: np.ndarray) -> bytes:
@@ -50,3 +90,10 @@ def read(path: str | os.PathLike[str], classes: Classes | None = None) -> np.nda
         if classes is None or "three channels" not in str(error):
             raise
     return read_map(path, colour_table(classes))
+
+
+def _checked(label_map_ids: np.ndarray, path: str | os.PathLike[str]) -> np.ndarray:
+    ids = np.asarray(label_map_ids)
+    if ids.ndim != 2 or ids.dtype.kind not in "iu" or ids.min(initial=0) < 0 or ids.max(initial=0) > 65535:
+        raise LabelMapError(f"{path}: expected whole numbers 0-65535, H x W; got {ids.dtype} of shape {ids.shape}")
+    return ids

@@ -1,0 +1,211 @@
+"""COCO's instances as label maps: one annotation a class and image, its mask as run lengths; and back, from any file of COCO with masks or polygons.
+
+Conventions: category ids are 1, 2, ... in the order of the classes, one more for void where unlabelled pixels are background; ``file_name`` is where a photo lies, relative to the folder. Annotations are painted in
+the order of the file, later over earlier, crowds as others. COCO knows no annotators. Names of categories lose blanks around them, as `coco` reads them.
+Source: the data format of Lin et al. 2014, Microsoft COCO; that category 0 is not read by CVAT: its issue 4750.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import CorpusError, ImageError, LabellingError, LabelMapError
+from faultscape.formats import coco
+from faultscape.formats.label_tools.named_ids import VOID, id_of, nothing_of
+from faultscape.formats.label_tools.named_masks import (
+    Box,
+    Piece,
+    check_size,
+    class_masks,
+    load_json,
+    painted,
+)
+from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
+from faultscape.formats.pictures import size_of
+from faultscape.nouns import Classes
+
+NAME = "instances.json"
+_HEAD = 1 << 20
+_PHOTO_HEAD = 1 << 20  # of a photo, in which its size stands
+
+
+def categories_of(classes: Classes) -> list[dict[str, Any]]:
+    """Return COCO's categories of a class list: ids from 1 on in its order, and one for void where pixels under no mask are not void.
+
+    >>> [entry["name"] for entry in categories_of(Classes(("road", "car"), (0, 1), ((0, 0, 0), (1, 1, 1)), (255,), background=0))]
+    ['road', 'car', 'void']
+    """
+    void = (VOID,) if classes.void and nothing_of(classes) not in classes.void else ()
+    group = {member: parent for parent, members in classes.parents.items() for member in members}
+    return [{"id": k, "name": name, "supercategory": group.get(name, "")} for k, name in enumerate((*classes.names, *void), 1)]
+
+
+def write(folder: Path, images: Iterable[DrawnImage], classes: Classes) -> Iterator[tuple[Path, bytes]]:
+    """Yield the file of images: their sizes and masks, and the classes as categories. LabellingError for values of no class."""
+    categories = categories_of(classes)
+    ids = {entry["name"]: entry["id"] for entry in categories}
+    rows: list[dict[str, Any]] = []
+    annotations: list[dict[str, Any]] = []
+    for number, image in enumerate(images, 1):
+        rows.append({"id": number, "file_name": image.photo, "width": image.size[0], "height": image.size[1]})
+        for name, mask in class_masks(image, classes, nothing_of(classes)):
+            runs = coco.runs_of_mask(mask)
+            area, box = _facts(runs, len(mask))
+            segmentation = {"size": [*mask.shape], "counts": coco.text_of_runs(runs)}
+            annotations.append(
+                {"id": len(annotations) + 1, "image_id": number, "category_id": ids[name], "segmentation": segmentation, "area": area, "bbox": box, "iscrowd": 0}
+            )  # fmt: skip
+    document = {
+        "info": {"description": "label maps of Faultscape"}, "licenses": [], "images": rows, "annotations": annotations, "categories": categories,
+    }  # fmt: skip
+    yield folder / NAME, (json.dumps(document, separators=(",", ":")) + "\n").encode()
+
+
+def recognise(path: Path) -> bool:
+    """Whether a file is one of COCO's instances, as far as its first and last million bytes say; never raising."""
+    try:
+        if not os.path.isfile(path):
+            return False
+        with open(path, "rb") as file:
+            head = file.read(_HEAD)
+            file.seek(max(os.path.getsize(path) - _HEAD, 0))
+            return coco.is_coco(head + file.read(_HEAD)) and b'"segments_info"' not in head
+    except OSError:
+        return False
+
+
+def read(path: Path) -> list[ToolLabel]:
+    """Return a label of each image of a file; LabellingError where the file cannot be read."""
+    return [_label(image, path) for image in _images(load_json(path, "COCO file"), path)]
+
+
+def check(path: Path) -> list[str]:
+    """Return what COCO's tools, or CVAT, would refuse or show wrongly of a file, a sentence each; photos are looked for beside it, and in images/."""
+    try:
+        document = load_json(path, "COCO file")
+        images = _images(document, path)
+    except LabellingError as error:
+        return [str(error)]
+    said = categories_at_fault(document["categories"], path)
+    said += twice(document["annotations"], "id", "annotations", path)
+    said += twice(document["images"], "file_name", "images", path)
+    said += twice(document["categories"], "name", "categories", path)
+    for image in images:
+        said += photo_at_fault(path, image.file, _turned(image.size))
+        for object_ in image.objects:
+            where = f"{path}, annotations[{object_.number}]"
+            row = document["annotations"][object_.number]
+            try:
+                check_size(_turned(image.size), where)
+                coco.measure(object_.outline, image.size)
+                if isinstance(object_.outline, dict):
+                    area, box = _facts(coco.runs_of(object_.outline, image.size), image.size[0])
+                    said += [f"{where}: its {name} is {_short(row.get(name))}, its mask has {real}" for name, real in (("area", area), ("bbox", box)) if not _same(row.get(name), real)]  # fmt: skip
+            except LabelMapError as error:
+                said.append(f"{where}: {error}")
+            except LabellingError as error:
+                said.append(str(error))
+    return said
+
+
+def categories_at_fault(categories: list[Any], path: Path) -> list[str]:
+    """Return a sentence where a category has the id 0."""
+    return [
+        f"{path}, categories[{k}]: has the id 0, which CVAT takes for no label; number them from 1 on"
+        for k, entry in enumerate(categories)
+        if isinstance(entry, dict) and entry.get("id") == 0
+    ]
+
+
+def twice(rows: list[Any], key: str, name: str, path: Path) -> list[str]:
+    """Return a sentence for each value of a column that several rows have."""
+    held = Counter(str(row[key]) for row in rows if isinstance(row, dict) and isinstance(row.get(key), int | str))
+    return [f"{path}, {name}: {count} have the {key} {value[:80]!r}" for value, count in held.items() if count > 1]
+
+
+def photo_at_fault(path: Path, file: str, size: tuple[int, int]) -> list[str]:
+    """Return a sentence where the photo of an annotation file is not on the disk, or has another (width, height)."""
+    parts = Path(file).parts
+    if not file or Path(file).is_absolute() or ".." in parts or "\0" in file:
+        return [f"{path}: the file_name {file[:80]!r} leads out of its folder"]
+    photo = next((at for at in (path.parent / file, path.parent / "images" / file) if at.is_file()), None)
+    if photo is None:
+        return [f"{path}: there is no photo {file[:80]!r} beside it, nor in images/"]
+    try:
+        with open(photo, "rb") as stream:
+            found = size_of(stream.read(_PHOTO_HEAD), photo)
+    except (OSError, ImageError):
+        return [f"{photo}: is no image that can be read"]
+    return [] if found == size else [f"{photo}: is {found[0]} x {found[1]} pixels, in {path.name} {size[0]} x {size[1]}"]
+
+
+def _images(document: Any, path: Path) -> tuple[coco.CocoImage, ...]:
+    try:
+        return coco.images_of(document, path)
+    except CorpusError as error:
+        raise LabellingError(str(error)) from None
+
+
+def _label(image: coco.CocoImage, path: Path) -> ToolLabel:
+    where = f"{path}, image {image.file[:200]!r}"
+    return ToolLabel(image.file, "", _turned(image.size), where, bool(image.objects), partial(_ids, image, path, where))
+
+
+def _ids(image: coco.CocoImage, path: Path, where: str, classes: Classes) -> np.ndarray:
+    check_size(_turned(image.size), where)
+    return painted([_piece(each, image.size, path, classes) for each in image.objects], _turned(image.size), classes, where)
+
+
+def _piece(object_: coco.CocoObject, size: tuple[int, int], path: Path, classes: Classes) -> Piece:
+    where = f"{path}, annotations[{object_.number}]"
+    name = object_.class_ if object_.class_ in classes.names else {n.strip(): n for n in classes.names}.get(object_.class_)
+    id_ = id_of(name or object_.class_, classes, where)
+    try:
+        box, nanoseconds = coco.measure(object_.outline, size)
+    except LabelMapError as error:
+        raise LabellingError(f"{where}: {error}") from None
+    return Piece(id_, nanoseconds, where, partial(_draw, object_.outline, size, box))
+
+
+def _turned(size: tuple[int, int]) -> tuple[int, int]:
+    return size[1], size[0]
+
+
+def _draw(outline: object, size: tuple[int, int], box: tuple[int, int, int, int]) -> Box:
+    return box[0], box[1], coco.crop_of(outline, size, box)
+
+
+def _facts(runs: np.ndarray, height: int) -> tuple[int, list[int]]:
+    """Return the area and [x, y, width, height] of what run lengths hold, [0, 0, 0, 0] of nothing."""
+    ends = np.cumsum(runs)
+    held = np.flatnonzero(runs[1::2]) * 2 + 1
+    if not len(held):
+        return 0, [0, 0, 0, 0]
+    first, last = ends[held] - runs[held], ends[held] - 1
+    left, right = first // height, last // height
+    one = left == right  # a run of several columns holds first and last row
+    top = int((first % height).min()) if one.all() else 0
+    bottom = int((last % height).max()) if one.all() else height - 1
+    x, width = int(left.min()), int(right.max() - left.min()) + 1
+    return int(runs[held].sum()), [x, top, width, bottom - top + 1]
+
+
+def _same(said: Any, real: int | list[int]) -> bool:
+    """Whether a number or a list of numbers says what is real; where nothing is said, nothing is wrong."""
+    if said is None:
+        return True
+    if isinstance(real, list):
+        return isinstance(said, list) and len(said) == len(real) and all(_same(a, b) for a, b in zip(said, real, strict=True))
+    return type(said) in (int, float) and said == real
+
+
+def _short(value: Any) -> str:
+    return str(value)[:60]

@@ -1,0 +1,314 @@
+"""COCO's panoptic format as label maps: PNG whose colours are numbers of segments, and a JSON file that says of which category each is.
+
+Conventions: a segment's number is red + 256 green + 65536 blue, 0 being void. A label map goes out as panoptic.json and a folder panoptic/ with one segment a class, numbered as its category: 1, 2, ... in the order of
+the classes, the background among them. Reading takes the category of each segment, crowds as others; PNG files lie in the folder called as the JSON file, in panoptic/, or beside it. Where classes have no void,
+pixels of segment 0 are background. The variant with two channels has categories in red and numbers of instances in green; 0 is void there too.
+Source: the panoptic task's format, Kirillov et al. 2019, as COCO documents it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import ndimage
+
+from faultscape.errors import LabellingError
+from faultscape.formats.guard import decoding, open_picture, read_bytes
+from faultscape.formats.label_tools.coco_masks import categories_at_fault, categories_of, photo_at_fault, twice
+from faultscape.formats.label_tools.named_ids import id_of
+from faultscape.formats.label_tools.named_masks import MOST_MASK_PIXELS, check_size, class_masks, load_json
+from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
+from faultscape.formats.png import encode_pixels
+from faultscape.nouns import UNKNOWN, Classes
+
+NAME = "panoptic.json"
+FOLDER = "panoptic"
+_HEAD = 1 << 20
+_COLOURS = 1 << 24
+_MOST_SEGMENTS = 100_000  # of a PNG
+_NOUN = "panoptic file of COCO"
+
+
+@dataclass(frozen=True, eq=False)
+class _File:
+    """A panoptic file: images by id, annotations, and names of categories by id."""
+
+    path: Path
+    images: dict[Any, dict[str, Any]]
+    annotations: list[dict[str, Any]]
+    names: dict[int, str]
+
+
+def write(folder: Path, images: Iterable[DrawnImage], classes: Classes) -> Iterator[tuple[Path, bytes]]:
+    """Yield a PNG of segments for each image that has ids, and the JSON file last. LabellingError for values of no class."""
+    categories = [
+        entry | {"isthing": 0, "supercategory": entry["supercategory"] or "stuff", "color": [*colour]}
+        for entry, colour in zip(categories_of(classes)[: len(classes)], classes.colours, strict=True)
+    ]
+    ids = {entry["name"]: entry["id"] for entry in categories}
+    rows: list[dict[str, Any]] = []
+    annotations: list[dict[str, Any]] = []
+    for number, image in enumerate(images, 1):
+        rows.append({"id": number, "file_name": image.photo, "width": image.size[0], "height": image.size[1]})
+        if image.ids is None:
+            continue
+        segments = np.zeros((image.size[1], image.size[0]), np.uint32)
+        facts = []
+        for name, mask in class_masks(image, classes, classes.void[0] if classes.void else None):
+            segments[mask] = ids[name]
+            facts.append({"id": ids[name], "category_id": ids[name], "iscrowd": 0, **_facts(mask)})
+        name = f"{image.image}.png"
+        annotations.append({"image_id": number, "file_name": name, "segments_info": facts})
+        yield folder / FOLDER / name, encode_pixels(np.stack([segments >> up & 255 for up in (0, 8, 16)], 2).astype(np.uint8))
+    document = {
+        "info": {"description": "label maps of Faultscape"}, "licenses": [], "images": rows, "annotations": annotations, "categories": categories,
+    }  # fmt: skip
+    yield folder / NAME, (json.dumps(document, separators=(",", ":")) + "\n").encode()
+
+
+def recognise(path: Path) -> bool:
+    """Whether a file is a panoptic one of COCO, as far as its first and last million bytes say; never raising."""
+    try:
+        if not os.path.isfile(path):
+            return False
+        with open(path, "rb") as file:
+            head = file.read(_HEAD)
+            file.seek(max(os.path.getsize(path) - _HEAD, 0))
+            data = head + file.read(_HEAD)
+    except OSError:
+        return False
+    return head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{" and b'"segments_info"' in data and b'"annotations"' in data
+
+
+def read(path: Path) -> list[ToolLabel]:
+    """Return a label of each annotation of a file, called as its image; LabellingError where the file cannot be read."""
+    file = _loaded(path)
+    labels = []
+    for number, row in enumerate(file.annotations):
+        image = _image(file, row)
+        size = tuple(side if type(side := image.get(key)) is int else 0 for key in ("width", "height"))
+        name = image.get("file_name")
+        where = f"{path}, annotations[{number}]"
+        drawn = bool(row.get("segments_info"))
+        label = name if isinstance(name, str) else _text(row.get("file_name"))
+        labels.append(ToolLabel(label, "", (size[0], size[1]), where, drawn, partial(_ids, file, row, (size[0], size[1]), where)))
+    return labels
+
+
+def two_channel_ids(path: Path, categories: Mapping[int, str], classes: Classes) -> np.ndarray:
+    """Return the (H, W) ids of a PNG of the variant with two channels, ``categories`` being the names of its numbers; LabellingError where it is none, or has a category that these lack."""
+    pixels = _pixels(path)
+    if pixels[..., 2].any():
+        raise LabellingError(f"{path}: has a third channel; the variant with two has categories in red and instances in green")
+    table = np.full(256, UNKNOWN, np.uint16)
+    table[0] = _void(classes, pixels[..., 0] == 0, str(path))
+    for number in np.unique(pixels[..., 0]).tolist():
+        if number:
+            if number not in categories:
+                raise LabellingError(f"{path}: has the category {number}, which is not among the {len(categories)} given")
+            table[number] = id_of(categories[number], classes, str(path))
+    return table[pixels[..., 0]]
+
+
+def check(path: Path) -> list[str]:
+    """Return what COCO's tools would refuse or count wrongly of a panoptic file and its PNG files, a sentence each; photos are looked for beside it, and in images/."""
+    try:
+        file = _loaded(path)
+        document = load_json(path, _NOUN)
+    except LabellingError as error:
+        return [str(error)]
+    said = categories_at_fault(document["categories"], path)
+    for name, key in (
+        ("images", "id"),
+        ("images", "file_name"),
+        ("categories", "id"),
+        ("categories", "name"),
+        ("annotations", "image_id"),
+    ):
+        said += twice(document[name], key, name, path)
+    for number, row in enumerate(file.annotations):
+        where = f"{path}, annotations[{number}]"
+        image = _image(file, row)
+        if not image:
+            said.append(f"{where}: has the image_id {_text(row.get('image_id'))!r}, which no image has")
+        else:
+            said += photo_at_fault(path, _text(image.get("file_name")), (image.get("width", 0), image.get("height", 0)))
+        try:
+            png = _png(path, row, where)
+            segments = _segments(png)
+        except LabellingError as error:
+            said.append(str(error))
+            continue
+        size = (segments.shape[1], segments.shape[0])
+        if image and size != (image.get("width"), image.get("height")):
+            said.append(f"{png}: is {size[0]} x {size[1]} pixels, in {path.name} {image.get('width')} x {image.get('height')}")
+        said += _disagreements(segments, row, file, where)
+    return said
+
+
+def _loaded(path: Path) -> _File:
+    document = load_json(path, _NOUN)
+    tables = [document.get(name) if isinstance(document, dict) else None for name in ("images", "annotations", "categories")]
+    for name, table in zip(("images", "annotations", "categories"), tables, strict=True):
+        if not isinstance(table, list) or not all(isinstance(row, dict) for row in table):
+            raise LabellingError(f"{path}: is no {_NOUN}: it has no list `{name}` of objects")
+    images, annotations, categories = (table or [] for table in tables)
+    names = {}
+    for k, entry in enumerate(categories):
+        if type(entry.get("id")) is not int or not isinstance(entry.get("name"), str):
+            raise LabellingError(f"{path}: categories[{k}] needs an id in whole numbers and a name")
+        names[entry["id"]] = entry["name"]
+    return _File(path, {row["id"]: row for row in images if type(row.get("id")) in (int, str)}, annotations, names)
+
+
+def _image(file: _File, row: dict[str, Any]) -> dict[str, Any]:
+    """Return the image of an annotation, {} where the file has none."""
+    id_ = row.get("image_id")
+    return file.images.get(id_, {}) if type(id_) in (int, str) else {}
+
+
+def _text(value: Any) -> str:
+    return value[:300] if isinstance(value, str) else "" if value is None else str(value)[:60]
+
+
+def _png(path: Path, row: dict[str, Any], where: str) -> Path:
+    """Return where the PNG of an annotation lies; LabellingError where it is not there, or would lie elsewhere."""
+    name = row.get("file_name")
+    if not isinstance(name, str) or not name or "\0" in name or Path(name).is_absolute() or ".." in Path(name).parts:
+        raise LabellingError(f"{where}: its file_name {_text(name)[:80]!r} is no file within the folder")
+    places = (path.with_suffix("") / name, path.parent / FOLDER / name, path.parent / name)
+    for place in places:
+        if place.is_file():
+            return place
+    raise LabellingError(
+        f"{where}: there is no {name[:200]!r} in {path.with_suffix('').name}/, in {FOLDER}/ or beside {path.name}"
+    )
+
+
+def _pixels(path: Path) -> np.ndarray:
+    """Return the (H, W, 3) colours of a PNG."""
+    data = read_bytes(path, LabellingError)
+    with decoding(path, LabellingError):
+        picture = open_picture(data, path, LabellingError, lossless="changes the numbers of segments; save them as PNG")
+        if picture.mode not in ("RGB", "RGBA"):
+            raise LabellingError(f"{path}: is of mode {picture.mode}; numbers of segments are three channels")
+        if picture.size[0] * picture.size[1] > MOST_MASK_PIXELS:
+            raise LabellingError(f"{path}: has more than {MOST_MASK_PIXELS:,} pixels")
+        return np.asarray(picture)[..., :3]
+
+
+def _segments(path: Path) -> np.ndarray:
+    """Return the (H, W) numbers of segments of a PNG, int32."""
+    pixels = _pixels(path)
+    segments = pixels[..., 2].astype(np.int32)
+    for channel in (1, 0):
+        segments <<= 8
+        segments |= pixels[..., channel]
+    return segments
+
+
+def _infos(row: dict[str, Any], where: str) -> list[tuple[int, int, dict[str, Any]]]:
+    """Return number, category and all that is said of each segment of an annotation."""
+    rows, seen = row.get("segments_info"), set[int]()
+    if not isinstance(rows, list):
+        raise LabellingError(f"{where}: has no list `segments_info`")
+    infos = []
+    for k, info in enumerate(rows):
+        id_, category = (info.get(key) if isinstance(info, dict) else None for key in ("id", "category_id"))
+        if type(id_) is not int or not 0 < id_ < _COLOURS or type(category) is not int:
+            raise LabellingError(
+                f"{where}, segment {k}: needs an id from 1 to {_COLOURS - 1} and a category_id, in whole numbers"
+            )
+        if id_ in seen:
+            raise LabellingError(f"{where}, segment {k}: has the id {id_} of an earlier one")
+        seen.add(id_)
+        infos.append((id_, category, info))
+    return infos
+
+
+def _ids(file: _File, row: dict[str, Any], size: tuple[int, int], where: str, classes: Classes) -> np.ndarray:
+    check_size(size, where)
+    infos = _infos(row, where)
+    table = np.full(_COLOURS, UNKNOWN, np.uint16)
+    known = np.zeros(_COLOURS, bool)
+    for id_, category, _ in infos:
+        if category not in file.names:
+            raise LabellingError(f"{where}: segment {id_} has the category_id {category}, which the file does not define")
+        table[id_], known[id_] = id_of(file.names[category], classes, where), True
+    png = _png(file.path, row, where)
+    segments = _segments(png)
+    if segments.shape != size[::-1]:
+        raise LabellingError(
+            f"{png}: is {segments.shape[1]} x {segments.shape[0]} pixels, in {file.path.name} {size[0]} x {size[1]}"
+        )
+    known[0], table[0] = True, _void(classes, segments == 0, where)
+    if not (good := known[segments]).all():
+        y, x = divmod(int(np.argmin(good)), size[0])
+        raise LabellingError(f"{png}: holds the segment {segments[y, x]} in column {x}, row {y}, which segments_info lacks")
+    ids = table[segments]
+    return ids.astype(np.uint8) if max((*classes.ids, *classes.void)) < 256 else ids
+
+
+def _void(classes: Classes, where_void: np.ndarray, where: str) -> int:
+    """Return the id of segment 0; LabellingError where a pixel has it and the classes have neither void nor background."""
+    if classes.void:
+        return classes.void[0]
+    if classes.background is not None:
+        return classes.background
+    if where_void.any():
+        row, column = divmod(int(np.argmax(where_void)), where_void.shape[1])
+        raise LabellingError(
+            f"{where}: the pixel in column {column}, row {row} is of no segment, and the class list has neither a void id nor a background for it"
+        )
+    return UNKNOWN
+
+
+def _facts(mask: np.ndarray) -> dict[str, Any]:
+    """Return area and box of a mask that is not empty."""
+    ys, xs = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    return {
+        "area": int(np.count_nonzero(mask)),
+        "bbox": [int(xs[0]), int(ys[0]), int(xs[-1] - xs[0]) + 1, int(ys[-1] - ys[0]) + 1],
+    }
+
+
+def _disagreements(segments: np.ndarray, row: dict[str, Any], file: _File, where: str) -> Iterator[str]:
+    """Yield where a PNG and what is said of its segments disagree."""
+    try:
+        infos = _infos(row, where)
+    except LabellingError as error:
+        yield str(error)
+        return
+    areas = np.zeros(_COLOURS, np.int64)
+    for k in range(0, len(segments), 256):
+        np.add(areas, np.bincount(segments[k : k + 256].reshape(-1), minlength=_COLOURS), out=areas)
+    numbers = np.flatnonzero(areas).tolist()
+    if len(numbers) > _MOST_SEGMENTS:
+        yield f"{where}: its PNG holds {len(numbers):,} segments; more than {_MOST_SEGMENTS:,} are not looked through"
+        return
+    table = np.zeros(_COLOURS, np.int32)
+    table[numbers] = np.arange(1, len(numbers) + 1)
+    np.take(table, segments, out=segments, mode="clip")
+    boxes = ndimage.find_objects(segments)
+    found = {number: (int(areas[number]), box) for number, box in zip(numbers, boxes, strict=True)}
+    listed = {id_ for id_, _, _ in infos}
+    for number in sorted(found.keys() - listed - {0}):
+        yield f"{where}: its PNG holds the segment {number}, which segments_info lacks"
+    for id_, category, info in infos:
+        if category not in file.names:
+            yield f"{where}: segment {id_} has the category_id {category}, which the file does not define"
+        if id_ not in found:
+            yield f"{where}: segments_info has the segment {id_}, and its PNG no pixel of it"
+            continue
+        area, (down, across) = found[id_]
+        box = [across.start, down.start, across.stop - across.start, down.stop - down.start]
+        for name, real in (("area", area), ("bbox", box)):
+            if info.get(name) != real:
+                yield f"{where}: segment {id_} has the {name} {str(info.get(name))[:60]}, in its PNG {real}"

@@ -1,0 +1,281 @@
+"""Label Studio's masks: tasks that hold one mask a class, as runs of its brush as PNG (bitmask) or as polygons, and whatever people then drew that has an area.
+
+Conventions: `write_brush` and `write_bitmask` write label_config.xml and tasks.json: masks of a model as predictions, which people correct. Photos are served by Label Studio's local storage, whose document root is the
+folder that is written; the storage must be added to the project before tasks are imported. Results are painted in the order of the list, later over earlier; `studio.shapes` says what each covers.
+Source: Label Studio's documentation of its tags and exports; a running server was not at hand.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+from PIL import Image
+
+from faultscape.errors import LabellingError, LabelMapError
+from faultscape.formats.label_tools.named_ids import known_ids, name_of_ids, nothing_of
+from faultscape.formats.label_tools.named_masks import check_size, class_masks, painted
+from faultscape.formats.label_tools.outlines import outlines as outlines_of
+from faultscape.formats.label_tools.studio import brush
+from faultscape.formats.label_tools.studio.shapes import AREAS, PNG, bitmask, piece_of, type_of
+from faultscape.formats.label_tools.studio.tasks import (
+    CONFIG,
+    Config,
+    Said,
+    address,
+    dumped,
+    head_of,
+    image_of,
+    load,
+    read_config,
+    said_of,
+    task_name,
+)
+from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
+from faultscape.nouns import Classes
+
+_OF_THE_WHOLE = frozenset(  # they say something of the image, or of a shape that stands beside them
+    {"labels", "choices", "textarea", "rating", "taxonomy", "number", "datetime", "pairwise", "ranker", "relation"}
+)
+_HEAVY = 100  # masks of a brush in one task: each is held at four bytes a pixel, or more, by the browser
+_LOOKED_THROUGH = 64 << 20  # bytes of runs that are decoded to be checked
+
+
+def write_brush(
+    folder: Path, images: Iterable[DrawnImage], classes: Classes, *, outlines: bool = False, annotated: bool = False
+) -> Iterator[tuple[Path, bytes]]:
+    """Yield the files of tasks with masks as runs of the brush, or as polygons with ``outlines``; what models filled in are predictions, or annotations where ``annotated``. LabellingError for values of no class."""
+    yield from _write(folder, images, classes, "polygon" if outlines else "brush", annotated=annotated)
+
+
+def write_bitmask(
+    folder: Path, images: Iterable[DrawnImage], classes: Classes, *, outlines: bool = False, annotated: bool = False
+) -> Iterator[tuple[Path, bytes]]:
+    """Yield the files of tasks with masks as PNG, which are smaller than runs; for versions of Label Studio that know BitmaskLabels. Otherwise as `write_brush`."""
+    yield from _write(folder, images, classes, "polygon" if outlines else "bitmask", annotated=annotated)
+
+
+def recognise(path: Path) -> bool:
+    """Whether a file is JSON of Label Studio with masks or shapes; from its first million bytes, never raising."""
+    head = head_of(path)
+    drawn = any(f'"{name}"'.encode() in head for name in (*AREAS, "keypointlabels"))
+    return bool(head) and (drawn or not any(f'"{name}"'.encode() in head for name in ("choices", "pairwise")))
+
+
+def read(path: Path, *, predictions: bool = False) -> list[ToolLabel]:
+    """Return what each annotator last said of each image of a file, or with ``predictions`` what each model did; LabellingError where the file cannot be read.
+
+    A task that nobody annotated is one label of nobody, with nothing drawn.
+    """
+    labels = []
+    for number, task in enumerate(load(path)):
+        said = list(said_of(task, path, number, predictions=predictions))
+        if not said:
+            data, where = task.get("data"), f"{path}, {task_name(task, number)}"
+            said = [Said(data if isinstance(data, dict) else {}, "", [], float("nan"), skipped=False, where=where)]
+        labels += [_label(each) for each in said]
+    return labels
+
+
+def check(path: Path) -> list[str]:
+    """Return what Label Studio would refuse or show wrongly of a file of tasks, a sentence each; label_config.xml beside it is looked at where it is there."""
+    try:
+        tasks = load(path)
+        config = read_config(path.parent / CONFIG) if (path.parent / CONFIG).is_file() else None
+    except LabellingError as error:
+        return [str(error)]
+    said: list[str] = []
+    seen: dict[tuple[str, int], str] = {}
+    budget = _LOOKED_THROUGH
+    for number, task in enumerate(tasks):
+        name = f"{path}, {task_name(task, number)}"
+        said += _twice(seen, "task", task.get("id"), name)
+        data = task.get("data")
+        if not isinstance(data, dict) or not image_of(data):
+            said.append(f"{name}: its data name no image")
+        brushes = 0
+        for kind in ("annotation", "prediction"):
+            rows = task.get(f"{kind}s")
+            for k, row in enumerate(rows if isinstance(rows, list) else ()):
+                place = f"{name}, {kind} number {k}"
+                results: Any = row.get("result") if isinstance(row, dict) else None
+                if not isinstance(results, list):
+                    said.append(f"{place}: has no list `result`")
+                    continue
+                said += _twice(seen, kind, row.get("id"), place)
+                brushes = max(brushes, sum(isinstance(r, dict) and AREAS.get(type_of(r)) == "brush" for r in results))
+                for sentence, cost in _faults(results, place, config, budget):
+                    said += [sentence] if sentence else []
+                    budget -= cost
+        if brushes > _HEAVY:
+            said.append(
+                f"{name}: has {brushes} masks of the brush, for which browsers run out of memory; write one mask a class, or bitmasks"
+            )
+    return said
+
+
+def _write(
+    folder: Path, images: Iterable[DrawnImage], classes: Classes, shape: str, *, annotated: bool
+) -> Iterator[tuple[Path, bytes]]:
+    yield folder / CONFIG, _config(classes, shape)
+    numbered = enumerate(images, 1)
+    yield from dumped((_task(image, k, classes, shape, annotated=annotated) for k, image in numbered), folder, "tasks")
+
+
+def _config(classes: Classes, shape: str) -> bytes:
+    """Return the labelling configuration of a class list: all its names, and void where pixels under no mask are not void."""
+    tag = f"{shape.capitalize()}Labels"
+    colours = dict(zip(classes.names, classes.colours, strict=True))
+    nothing = nothing_of(classes)
+    names = list(
+        dict.fromkeys(name for id_, name in name_of_ids(classes).items() if name in colours or nothing not in classes.void)
+    )
+    lines = [
+        "<View>",
+        '  <Image name="image" value="$image" zoom="true" zoomControl="true"/>',
+        f'  <{tag} name="label" toName="image">',
+        *(f'    <Label value={quoteattr(n)} background="#{bytes(colours.get(n, (0, 0, 0))).hex()}"/>' for n in names),
+        f"  </{tag}>",
+        "</View>",
+    ]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _task(image: DrawnImage, number: int, classes: Classes, shape: str, *, annotated: bool) -> dict[str, Any]:
+    width, height = image.size
+    meta = {"image": image.image, "width": width, "height": height}
+    task: dict[str, Any] = {"id": number, "data": {"image": address(image.photo), "meta": meta}}
+    if image.ids is None:
+        return task
+    results = [
+        {
+            "id": f"t{number}m{k}", "type": f"{shape}labels", "from_name": "label", "to_name": "image", "original_width": width, "original_height": height, "image_rotation": 0,
+            "value": {**value, f"{shape}labels": [name]},
+        }
+        for k, (name, value) in enumerate(_values(image, classes, shape), 1)
+    ]  # fmt: skip
+    said = {"result": results} if annotated else {"model_version": "faultscape", "result": results}
+    return {**task, "annotations" if annotated else "predictions": [said]}
+
+
+def _values(image: DrawnImage, classes: Classes, shape: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the masks of an image as Label Studio keeps them, or the polygons in the order in which they are painted, each with its label."""
+    nothing = nothing_of(classes)
+    if shape == "polygon" and image.ids is not None:
+        names, ids = name_of_ids(classes), known_ids(image.ids, classes, image.size, image.image)
+        for value, corners in outlines_of(ids, nothing):
+            points = [[100 * x / image.size[0], 100 * y / image.size[1]] for x, y in corners]
+            yield names[value], {"points": points, "closed": True}
+        return
+    for name, mask in class_masks(image, classes, nothing):
+        yield name, {"format": "rle", "rle": list(brush.encode(mask))} if shape == "brush" else {"imageDataURL": _png(mask)}
+
+
+def _png(mask: np.ndarray) -> str:
+    """Return a mask as PNG in base64: black where something is drawn, nothing elsewhere."""
+    picture = Image.frombytes("P", (mask.shape[1], mask.shape[0]), mask.astype(np.uint8).tobytes())
+    picture.putpalette(bytes(6))
+    out = io.BytesIO()
+    picture.save(out, format="PNG", bits=1, transparency=b"\x00\xff")
+    return PNG + base64.b64encode(out.getvalue()).decode()
+
+
+def _label(said: Said) -> ToolLabel:
+    """Return a label of what was said, drawn when its ids are asked for."""
+    results = [result for result in said.results if not isinstance(result, dict) or type_of(result) not in _OF_THE_WHOLE]
+    meta = said.data.get("meta")
+    source = next((r for r in results if isinstance(r, dict) and "original_width" in r), None)
+    pair = (source.get("original_width"), source.get("original_height")) if source else ()
+    if not source and isinstance(meta, dict):
+        pair = (meta.get("width"), meta.get("height"))
+    sides = [side if type(side) is int else 0 for side in (*pair, 0, 0)]
+    image, size = image_of(said.data), (sides[0], sides[1])
+    return ToolLabel(image, said.annotator, size, said.where, bool(results), partial(_ids, said, results, size))
+
+
+def _ids(said: Said, results: list[Any], size: tuple[int, int], classes: Classes) -> np.ndarray:
+    if not results and size == (0, 0):
+        raise LabellingError(f"{said.where}: nothing is drawn, and nothing says how large the image is")
+    check_size(size, said.where)
+    beside = {
+        r.get("id"): value.get("labels")
+        for r in said.results
+        if isinstance(r, dict)
+        and type_of(r) == "labels"
+        and isinstance(r.get("id"), str)
+        and isinstance(value := r.get("value"), dict)
+    }
+    pieces = [piece_of(result, size, beside, classes, f"{said.where}, result {k}") for k, result in enumerate(results)]
+    return painted(pieces, size, classes, said.where)
+
+
+def _faults(results: list[Any], place: str, config: Config | None, budget: int) -> Iterator[tuple[str, int]]:
+    """Yield what is wrong with the results of an annotation, and how many bytes of runs were looked through for it."""
+    ids: dict[tuple[str, str], int] = {}
+    for k, result in enumerate(results):
+        where = f"{place}, result {k}"
+        value = result.get("value") if isinstance(result, dict) else None
+        kind = type_of(result) if isinstance(result, dict) else ""
+        if kind in _OF_THE_WHOLE:
+            continue
+        if not isinstance(value, dict):
+            yield f"{where}: has no value", 0
+            continue
+        if isinstance(id_ := result.get("id"), str):
+            if (id_, kind) in ids:
+                yield f"{where}: has the id {id_[:40]!r} of result {ids[id_, kind]}; one of the two is not shown", 0
+            ids.setdefault((id_, kind), k)
+        labels = value.get(kind)
+        labels = [label for label in labels if isinstance(label, str)] if isinstance(labels, list) else []
+        yield from ((text, 0) for text in _unknown(result.get("from_name"), kind, labels, config, where))
+        width, height = result.get("original_width"), result.get("original_height")
+        if type(width) is not int or type(height) is not int or width < 1 or height < 1:
+            yield f"{where}: has no original_width and original_height in whole numbers", 0
+            continue
+        try:
+            check_size((width, height), where)
+            if AREAS.get(kind) == "brush" and isinstance(runs := value.get("rle"), list):
+                cost = len(runs) if len(runs) <= budget else 0
+                if cost or brush.values_of(runs) != 4 * width * height:
+                    brush.decode(runs, width * height)
+            elif AREAS.get(kind) == "bitmask" and isinstance(text := value.get("imageDataURL"), str):
+                cost = len(text) if len(text) <= budget else 0
+                if cost:
+                    bitmask(text, (width, height), where)
+            else:
+                cost = 0
+            budget -= cost
+            yield "", cost
+        except LabelMapError as error:
+            yield f"{where}: {error}", 0
+        except LabellingError as error:
+            yield str(error), 0
+
+
+def _unknown(control: Any, kind: str, labels: list[str], config: Config | None, where: str) -> Iterator[str]:
+    """Yield what a result names that the configuration does not know."""
+    if config is None:
+        return
+    if not isinstance(control, str) or control not in config.controls:
+        yield f"{where}: {CONFIG} has no control called {str(control)[:40]!r} (from_name)"
+        return
+    tag, known = config.controls[control]
+    if tag != kind:
+        yield f"{where}: is of type {kind[:40]!r}, and {control[:40]!r} in {CONFIG} is of type {tag!r}"
+    for label in labels:
+        if label not in known:
+            yield f"{where}: {CONFIG} lacks the label {label[:80]!r}"
+
+
+def _twice(seen: dict[tuple[str, int], str], kind: str, id_: Any, place: str) -> list[str]:
+    """Return a sentence where an id was there before."""
+    if type(id_) is not int:
+        return []
+    before = seen.setdefault((kind, id_), place)
+    return [] if before == place else [f"{place}: has the {kind} id {id_} of an earlier {kind}; import the two apart"]

@@ -1,0 +1,100 @@
+"""Between label maps and masks that have a name: one mask a class on the way out, masks painted one over the other on the way back.
+
+Conventions: masks are (H, W) bool; `named_ids` says how they are called. No mask is written for what pixels under none are. Whatever is painted is summed up first, in nanoseconds of an ordinary machine, so that no
+label takes longer than people wait. JSON is bounded before it is read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from faultscape.errors import LabellingError, LabelMapError
+from faultscape.formats.guard import MAX_PIXELS, read_bytes
+from faultscape.formats.label_tools.named_ids import covered, ground_of, known_ids, name_of_ids
+from faultscape.formats.label_tools.tool_labels import DrawnImage
+from faultscape.nouns import Classes
+
+MOST_BYTES = 256 << 20  # of a file of labels in JSON
+MOST_VALUES = 50_000_000
+MOST_CONTAINERS = 2_000_000  # lists and objects, which take most memory
+MOST_NANOSECONDS = 20e9  # of painting one label
+MOST_MASK_PIXELS = 1 << 26  # of a PNG with colours: Pillow takes four bytes for each
+Box = tuple[int, int, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """What one mask of a label paints: an id, about how long it takes, where it stands (for errors), and how it is made: row and column of its first pixel and an (h, w) bool mask, all within the image."""
+
+    id: int
+    nanoseconds: float
+    where: str
+    draw: Callable[[], Box]
+
+
+def class_masks(image: DrawnImage, classes: Classes, nothing: int | None) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the name and the (H, W) mask of each class of an image's ids, in the order of the class list and void last, but of ``nothing``, which pixels under no mask are. LabellingError for another size, or an id of no class.
+
+    >>> two = Classes(("sky", "sea"), (0, 1), ((0, 0, 1), (0, 0, 2)), void=(9,))
+    >>> [(name, mask.astype(int).tolist()) for name, mask in class_masks(DrawnImage("a", "a.png", (3, 1), np.array([[1, 9, 1]])), two, 9)]
+    [('sea', [[1, 0, 1]])]
+    """
+    if image.ids is None:
+        return
+    ids = known_ids(image.ids, classes, image.size, image.image)
+    held = set(np.flatnonzero(np.bincount(ids.reshape(-1).astype(np.uint16))).tolist())
+    for value, name in name_of_ids(classes).items():
+        if value in held and value != nothing:
+            yield name, ids == value
+
+
+def painted(pieces: Sequence[Piece], size: tuple[int, int], classes: Classes, where: str) -> np.ndarray:
+    """Return the (H, W) ids of an image of (width, height), pieces painted one over the other; uint8 where all ids of the classes fit, else uint16.
+
+    LabellingError where it would take too long, a piece cannot be drawn, or a pixel is under none and the classes have neither background nor void.
+    """
+    check_size(size, where)
+    if (seconds := sum(piece.nanoseconds for piece in pieces) / 1e9) > MOST_NANOSECONDS / 1e9:
+        raise LabellingError(
+            f"{where}: painting its {len(pieces):,} masks would take some {seconds:,.0f} s, and at most {MOST_NANOSECONDS / 1e9:.0f} s are taken; "
+            "save it with fewer masks, one for each class"
+        )
+    ground = ground_of(classes)
+    ids = np.full((size[1], size[0]), ground, np.uint8 if max(ground, *classes.ids, *classes.void) < 256 else np.uint16)
+    for piece in pieces:
+        try:
+            top, left, mask = piece.draw()
+        except LabelMapError as error:
+            raise LabellingError(f"{piece.where}: {error}") from None
+        ids[top : top + mask.shape[0], left : left + mask.shape[1]][mask] = piece.id
+    return covered(ids, classes, where)
+
+
+def load_json(path: str | os.PathLike[str], kind: str) -> Any:
+    """Return what a file of labels in JSON holds, a ``kind`` such as "COCO file"; LabellingError where it is no JSON, or larger than is read."""
+    data = read_bytes(path, LabellingError, limit=MOST_BYTES)
+    values, containers = data.count(b","), data.count(b"[") + data.count(b"{")
+    if values > MOST_VALUES or containers > MOST_CONTAINERS:
+        raise LabellingError(
+            f"{path}: holds some {values:,} values in {containers:,} lists and objects; at most {MOST_VALUES:,} in {MOST_CONTAINERS:,} are read; split it"
+        )
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError, MemoryError) as error:
+        text = " ".join(str(error).split())[:200]
+        raise LabellingError(f"{path}: is no {kind}: {text or 'it does not fit into memory'}") from None
+
+
+def check_size(size: tuple[int, int], where: str) -> None:
+    """Raise LabellingError where (width, height) is that of no image, or of a larger one than is read."""
+    width, height = size
+    if width < 1 or height < 1 or width * height > MAX_PIXELS:
+        raise LabellingError(
+            f"{where}: width and height must be those of an image of at most {MAX_PIXELS:,} pixels; got {str(width)[:20]} x {str(height)[:20]}"
+        )
