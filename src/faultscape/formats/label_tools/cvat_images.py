@@ -18,7 +18,7 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from faultscape.errors import LabellingError
-from faultscape.formats.guard import MAX_PIXELS
+from faultscape.formats.guard import MAX_PIXELS, decoding
 from faultscape.formats.label_tools import cvat_shapes as shapes
 from faultscape.formats.label_tools.cvat_xml import SaidImage, parsed
 from faultscape.formats.label_tools.named_ids import (
@@ -98,16 +98,17 @@ def read(path: Path) -> list[ToolLabel]:
 
 def _ids(image: SaidImage, where: str, classes: Classes) -> np.ndarray:
     """Return the (H, W) ids of an image; every shape is looked at before any is painted."""
-    size = _size(image, where)
-    areas = []
-    for number, shape in enumerate(image.shapes):
-        if shape.kind == "tag":
-            continue
-        place = f"{where}, shape {number}"
-        if "label" not in shape.said:
-            raise LabellingError(f"{place}: has no label")
-        areas.append(shapes.checked(shape.kind, shape.said, id_of(shape.said["label"], classes, place), size, place))
-    return covered(shapes.painted(areas, size, ground_of(classes)), classes, where)
+    with decoding(where, LabellingError):
+        size = _size(image, where)
+        areas = []
+        for number, shape in enumerate(image.shapes):
+            if shape.kind == "tag":
+                continue
+            place = f"{where}, shape {number}"
+            if "label" not in shape.said:
+                raise LabellingError(f"{place}: has no label")
+            areas.append(shapes.checked(shape.kind, shape.said, id_of(shape.said["label"], classes, place), size, place))
+        return covered(shapes.painted(areas, size, ground_of(classes)), classes, where)
 
 
 def check(path: Path) -> list[str]:
@@ -119,6 +120,7 @@ def check(path: Path) -> list[str]:
     found = [] if file.labels else [f"{path}: names no labels in meta; the task must have those of the shapes"]
     stems: dict[tuple[str, str], str] = {}
     numbers: dict[tuple[str, str], str] = {}
+    labels = set(file.labels)
     for image in file.images:
         where = f"{path}: image {_short(image.name)}"
         stem = (image.task, os.path.splitext(image.name)[0])
@@ -134,17 +136,18 @@ def check(path: Path) -> list[str]:
             found.append(f"{where} has the id {image.number[:20]!r} of {_short(numbers[image.task, image.number])}")
         stems.setdefault(stem, image.name)
         numbers.setdefault((image.task, image.number), image.name)
-        found += _of_image(image, set(file.labels), where)
+        try:
+            with decoding(where, LabellingError):
+                found += _of_image(image, labels, where)
+        except LabellingError as error:
+            found.append(str(error))
     return found
 
 
 def _of_image(image: SaidImage, labels: set[str], where: str) -> list[str]:
     """Return what is wrong with the shapes of one image."""
     found, areas = [], []
-    try:
-        size = _size(image, where)
-    except LabellingError as error:
-        return [str(error)]
+    size = _size(image, where)
     for number, shape in enumerate(image.shapes):
         place = f"{where}, shape {number}"
         label = shape.said.get("label")
@@ -180,14 +183,16 @@ def _overlaps(areas: list[shapes.Area], size: tuple[int, int], where: str) -> li
         for box in shapes.bands(area):
             part = top[box[1] : box[3], box[0] : box[2]]
             inside = shapes.pixels_of(area, box)
-            for other in np.unique(part[inside]).tolist():
+            for other in sorted(
+                {value for row, mask in zip(part, inside, strict=True) for value in np.unique(row[mask]).tolist()}
+            ):
                 below = areas[other]
                 if other >= 0 and below.layer == area.layer and below.said.get("label") != area.said.get("label"):
                     pair = " and ".join(f"{one.id} ({_short(one.said.get('label', ''))})" for one in (below, area))
                     return [
                         f"{where}: shapes {pair} overlap and have one z_order, {area.layer}, so that an export as masks may show either above; give each a z_order of its own"
                     ]
-            part[inside] = place
+            np.copyto(part, place, where=inside)
     return []
 
 

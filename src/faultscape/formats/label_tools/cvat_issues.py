@@ -11,7 +11,6 @@ number and address. No live server was asked: whether start_frame of a job count
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 from collections.abc import Iterator
@@ -121,7 +120,7 @@ def _issue(
 
 def _corners(position: object, where: str) -> tuple[Point, ...]:
     good = isinstance(position, list) and 2 <= len(position) <= _MOST_POINTS and len(position) % 2 == 0
-    if not good or not all(type(v) in (int, float) and math.isfinite(v) and abs(v) < _FAR for v in position):  # type: ignore[union-attr]
+    if not good or not all(type(v) in (int, float) and abs(v) < _FAR for v in position):  # type: ignore[union-attr]
         raise LabellingError(f"{where}: its position is no list of pairs of finite numbers x, y")
     return tuple(zip(map(float, position[::2]), map(float, position[1::2]), strict=True))  # type: ignore[index]
 

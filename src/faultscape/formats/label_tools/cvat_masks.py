@@ -146,7 +146,8 @@ def check(path: Path) -> list[str]:
     found += [f"{path}: {file[:200]} has no {_CLASSES}{name[:200]}.png" for name, file in objects.items() if name not in masks]
     for name, file in masks.items():
         try:
-            found += _of_image(archive, labelmap, file, objects.get(name), photos.get(name), path)
+            with decoding(f"{path}: {file[:200]}", LabellingError):
+                found += _of_image(archive, labelmap, file, objects.get(name), photos.get(name), path)
         except LabellingError as error:
             found.append(str(error))
     return found
@@ -173,7 +174,10 @@ def _of_image(archive: Archive, labelmap: LabelMap, file: str, instances: str | 
         ]
     black = set(labelmap.places[labelmap.packed == 0].tolist())
     under: dict[int, list[int]] = {}  # the places of the labels under each instance
-    for pair in np.unique(numbers.astype(np.uint32) << 16 | places).tolist():
+    pairs = {
+        pair for rows in _bands(places.shape) for pair in np.unique(numbers[rows].astype(np.uint32) << 16 | places[rows]).tolist()
+    }
+    for pair in sorted(pairs):
         under.setdefault(pair >> 16, []).append(pair & 0xFFFF)
     for number, labels in under.items():
         lost = [place for place in labels if place not in black and labelmap.names[place] != BACKGROUND]
@@ -206,13 +210,27 @@ def _ids(archive: Archive, labelmap: LabelMap, file: str | None, where: str, cla
     """Return the (H, W) ids of one image."""
     if file is None:
         raise LabellingError(f"{where}: is not there: nobody drew on this image")
-    places = _decoded(archive, file, where, labelmap)
-    values = np.zeros(len(labelmap.names), np.uint16)
-    for place in np.flatnonzero(np.bincount(places.reshape(-1), minlength=len(labelmap.names))):
-        values[place] = _value(labelmap.names[place], classes, where)
-        _hold_one_meaning(labelmap, int(place), int(values[place]), classes, where)
-    ids = values[places]
-    return ids.astype(np.uint8 if ids.max(initial=0) < 256 else np.uint16, copy=False)
+    with decoding(where, LabellingError):
+        places = _decoded(archive, file, where, labelmap)
+        values = np.zeros(len(labelmap.names), np.uint16)
+        for place in _values_of(places):
+            values[place] = _value(labelmap.names[place], classes, where)
+            _hold_one_meaning(labelmap, place, int(values[place]), classes, where)
+        ids = np.empty(places.shape, np.uint8 if values.max(initial=0) < 256 else np.uint16)
+        for rows in _bands(places.shape):
+            ids[rows] = values[places[rows]]
+    return ids
+
+
+def _bands(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Yield the rows of an (H, W) map in parts that NumPy looks up without much memory."""
+    each = max(_BAND // max(shape[1], 1), 1)
+    yield from (slice(top, min(top + each, shape[0])) for top in range(0, shape[0], each))
+
+
+def _values_of(values: np.ndarray) -> list[int]:
+    """Return the values that an (H, W) map holds, in their order."""
+    return sorted({value for rows in _bands(values.shape) for value in np.unique(values[rows]).tolist()})
 
 
 def _hold_one_meaning(labelmap: LabelMap, place: int, value: int, classes: Classes, where: str) -> None:
@@ -251,8 +269,8 @@ def _decoded(archive: Archive, file: str, where: str, labelmap: LabelMap | None)
         packed, of_colour = (labelmap.packed, labelmap.places) if labelmap else _packed(_INSTANCES)
         count = len(labelmap.names) if labelmap else len(_INSTANCES)
         places = np.empty((height, width), np.uint16)
-        for top in range(0, height, rows := max(_BAND // width, 1)):
-            part = picture.crop((0, top, width, min(top + rows, height)))
+        for rows in _bands(places.shape):
+            part = picture.crop((0, rows.start, width, rows.stop))
             values = np.asarray(part if grey else part.convert("RGB"), np.uint32)
             if grey:
                 found, unknown = values, values >= count
@@ -264,8 +282,8 @@ def _decoded(archive: Archive, file: str, where: str, labelmap: LabelMap | None)
                 y, x = np.unravel_index(int(unknown.argmax()), unknown.shape)
                 value = f"the grey value {values[y, x]}" if grey else f"the colour {_unpacked(int(values[y, x]))}"
                 known = LABELMAP if labelmap else "the 256 of PASCAL VOC, in which CVAT knows instances"
-                raise LabellingError(f"{where}: {value} at column {x}, row {y + top} is not in {known}")
-            places[top : top + rows] = found
+                raise LabellingError(f"{where}: {value} at column {x}, row {y + rows.start} is not in {known}")
+            places[rows] = found
     return places
 
 

@@ -108,7 +108,7 @@ def painted(areas: Iterable[Area], size: tuple[int, int], ground: int) -> np.nda
     for area in areas:
         for box in bands(area):
             left, top, right, bottom = box
-            ids[top:bottom, left:right][pixels_of(area, box)] = area.id
+            np.copyto(ids[top:bottom, left:right], area.id, where=pixels_of(area, box), casting="unsafe")
     return ids
 
 
