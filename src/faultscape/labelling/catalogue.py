@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from faultscape import plug
 from faultscape.corpus.sources import MAP_ENDINGS
 from faultscape.errors import OptionError, closest
 from faultscape.formats import labelme, png
-from faultscape.formats.label_tools import cvat_images, cvat_masks
+from faultscape.formats.label_tools import coco_masks, coco_panoptic, cvat_images, cvat_masks, label_studio, label_studio_choices
+from faultscape.formats.label_tools.label_studio_choices import ClassAnswer, PairAnswer, PairTask, Question
 from faultscape.formats.label_tools.tool_labels import ToolLabel
 from faultscape.labelling import answers, label_tables
 from faultscape.labelling.label_tables import Lines
@@ -38,7 +39,7 @@ class MaskFormat:
     empty, or something else; ``read(path, classes, size)`` returns its (H, W) ids, and raises LabelMapError or LabellingError.
     ``says`` is what to do with what was written, {folder} being its folder ``labels``, which is made where ``listed``: there
     masks may also come from a data set, with ids of another class list, which names and values tell. With ``outlines`` ``write`` takes that word too, and then writes polygons. ``check(path)`` says of a file, or of
-    a folder of them, what the tool would not take, in sentences.
+    a folder of them, what the tool would not take, in sentences. What it writes is read as the format ``same_as`` is.
     """
 
     name: str
@@ -54,6 +55,7 @@ class MaskFormat:
     listed: bool = False
     outlines: bool = False
     check: Callable[[Path], list[str]] | None = None
+    same_as: str = ""
     task: Literal["segmentation"] = "segmentation"
 
 
@@ -113,21 +115,85 @@ def _prepare_labelme(classes: Classes) -> dict[str, bytes]:
     return {"labels.txt": "".join(f"{name}\n" for name in classes.names).encode()}
 
 
-Format: TypeAlias = MaskFormat | BundleFormat | QuestionFormat
-FORMATS: tuple[Format, ...] = (
-    MaskFormat(
-        name="png",
-        title="mask",
+@dataclass(frozen=True)
+class PairFormat:
+    """Which of two models' maps is better, asked by a tool of others.
+
+    ``write(folder, pairs)`` yields (path in the folder, bytes) of all files but the pictures, of `PairTask`; ``read(path)`` gives what people chose (`PairAnswer`) and sentences on what cannot be read; the rest as of `BundleFormat`.
+    """
+
+    name: str
+    title: str
+    says: str
+    write: Callable[[Path, Iterable[PairTask]], Iterable[tuple[Path, bytes]]]
+    recognise: Callable[[Path], bool]
+    read: Callable[[Path], tuple[list[PairAnswer], list[str]]]
+    check: Callable[[Path], list[str]]
+    task: Literal["segmentation"] = "segmentation"
+
+
+@dataclass(frozen=True)
+class TaskFormat:
+    """Questions about classes with the photos that they are about, asked by a tool of others.
+
+    ``photo(folder, id)`` says where the photo of an image lies; ``write(folder, questions, glosses)`` yields (path in the folder, bytes) of all other files, of `Question`; ``read(path)`` gives what people answered (`ClassAnswer`) and
+    sentences on what cannot be read; the rest as of `BundleFormat`.
+    """
+
+    name: str
+    title: str
+    says: str
+    photo: Callable[[Path, str], Path]
+    write: Callable[[Path, Iterable[Question], Mapping[str, str]], Iterable[tuple[Path, bytes]]]
+    recognise: Callable[[Path], bool]
+    read: Callable[[Path], tuple[list[ClassAnswer], list[str]]]
+    check: Callable[[Path], list[str]]
+    task: Literal["classification"] = "classification"
+
+
+def _write_plain(label: Path, _photo: Path, _size: tuple[int, int], ids: np.ndarray | None, _classes: Classes) -> bytes | None:
+    return None if ids is None else png.encode_index(ids, label)
+
+
+def _write_colours(label: Path, _photo: Path, _size: tuple[int, int], ids: np.ndarray | None, classes: Classes) -> bytes | None:
+    return None if ids is None else png.encode_colours(ids, classes, label)
+
+
+def _photo(folder: Path, image: str) -> Path:
+    return folder / "images" / f"{image}.png"
+
+
+def _masks(name: str, title: str, write: Callable[..., bytes | None], same_as: str = "") -> MaskFormat:
+    """Return a format of masks that lie one in a file of PNG, named as their images."""
+    return MaskFormat(
+        name=name,
+        title=title,
         says="put each mask into {folder}, named as its image",
         endings=MAP_ENDINGS,
-        photo=lambda folder, image: folder / "images" / f"{image}.png",
+        photo=_photo,
         label=lambda folder, image: folder / "labels" / f"{image}.png",
-        write=_write_png,
+        write=write,
         prepare=_prepare_png,
         recognise=lambda _: "drawn",
         read=lambda path, classes, _: png.read(path, classes),
         listed=True,
-    ),
+        same_as=same_as,
+    )
+
+
+def _bundle(
+    name: str, title: str, says: str, module: Any, *, write: Callable[..., Iterable[tuple[Path, bytes]]], outlines: bool = False
+) -> BundleFormat:
+    """Return a format of a tool whose module reads, recognises and checks its files."""
+    return BundleFormat(name, title, says, _photo, write, module.recognise, module.read, module.check, outlines)
+
+
+_STUDIO = "make a project in Label Studio with the labelling interface of label_config.xml, serve OUT as local files, and import {file}; export it as JSON"
+Format: TypeAlias = MaskFormat | BundleFormat | PairFormat | QuestionFormat | TaskFormat
+FORMATS: tuple[Format, ...] = (
+    _masks("png", "mask", _write_png),
+    _masks("png-index", "mask of plain numbers", _write_plain, "png"),
+    _masks("png-colours", "mask in class colours", _write_colours, "png"),
     MaskFormat(
         name="labelme",
         title="LabelMe",
@@ -143,26 +209,52 @@ FORMATS: tuple[Format, ...] = (
         read=lambda path, classes, size: labelme.read(path, classes, size)[0],
         outlines=True,
     ),
-    BundleFormat(
-        name="cvat",
-        title="CVAT for images 1.1",
-        says="make a task of images/ in CVAT, with the labels of labels.json, and upload annotations.xml where there is one; export it as CVAT for images 1.1",
-        photo=lambda folder, image: folder / "images" / f"{image}.png",
+    _bundle(
+        "cvat",
+        "CVAT for images 1.1",
+        "make a task of images/ in CVAT, with the labels of labels.json, and upload annotations.xml; export it as CVAT for images 1.1",
+        cvat_images,
         write=cvat_images.write,
-        recognise=cvat_images.recognise,
-        read=cvat_images.read,
-        check=cvat_images.check,
         outlines=True,
     ),
-    BundleFormat(
-        name="cvat-masks",
-        title="CVAT Segmentation mask 1.1",
-        says="make a task of images/ in CVAT, and upload the zip; export it as Segmentation mask 1.1",
-        photo=lambda folder, image: folder / "images" / f"{image}.png",
+    _bundle(
+        "cvat-masks",
+        "CVAT Segmentation mask 1.1",
+        "make a task of images/ in CVAT, and upload the zip; export it as Segmentation mask 1.1",
+        cvat_masks,
         write=cvat_masks.write,
-        recognise=cvat_masks.recognise,
-        read=cvat_masks.read,
-        check=cvat_masks.check,
+    ),
+    _bundle(
+        "label-studio",
+        "Label Studio",
+        _STUDIO.format(file="tasks.json"),
+        label_studio,
+        write=label_studio.write_brush,
+        outlines=True,
+    ),
+    _bundle(
+        "label-studio-bitmask",
+        "Label Studio with bitmasks",
+        _STUDIO.format(file="tasks.json"),
+        label_studio,
+        write=label_studio.write_bitmask,
+    ),
+    _bundle(
+        "coco-panoptic",
+        "COCO panoptic",
+        "draw the segments in a tool that knows COCO's panoptic format",
+        coco_panoptic,
+        write=coco_panoptic.write,
+    ),
+    _bundle("coco", "COCO", "draw the masks in a tool that knows COCO's format", coco_masks, write=coco_masks.write),
+    PairFormat(
+        name="label-studio-pairs",
+        title="Label Studio's pairs",
+        says=_STUDIO.format(file="pairs.json"),
+        write=label_studio_choices.write_pairs,
+        recognise=label_studio_choices.recognise,
+        read=label_studio_choices.read_pairs,
+        check=label_studio_choices.check,
     ),
     QuestionFormat(
         name="csv",
@@ -172,6 +264,16 @@ FORMATS: tuple[Format, ...] = (
         write=answers.question_table,
         filled=label_tables.filled,
         read=label_tables.read_lines,
+    ),
+    TaskFormat(
+        name="label-studio-questions",
+        title="Label Studio's questions",
+        says=_STUDIO.format(file="questions.json"),
+        photo=_photo,
+        write=label_studio_choices.write_questions,
+        recognise=label_studio_choices.recognise,
+        read=label_studio_choices.read_questions,
+        check=label_studio_choices.check,
     ),
 )
 _NAMED = {entry.name: entry for entry in FORMATS}
@@ -194,8 +296,10 @@ def find_format(name: str | None, task: str) -> Format:
         return fitting[0]
     if name.rpartition(":")[0].endswith(".py"):
         form = plug.load("format", name)
-        if not isinstance(form, MaskFormat | BundleFormat | QuestionFormat):
-            raise OptionError(f"format {name}: is no MaskFormat, BundleFormat or QuestionFormat")
+        if not isinstance(form, Format):
+            raise OptionError(
+                f"format {name}: is no format; make a MaskFormat, BundleFormat, PairFormat, QuestionFormat or TaskFormat"
+            )
     elif name in _NAMED:
         form = _NAMED[name]
     else:

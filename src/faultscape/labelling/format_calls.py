@@ -6,7 +6,7 @@ Conventions: whatever goes wrong is LabellingError, in one line, that names the 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from faultscape.errors import FaultscapeError, LabellingError, LabelMapError, sa
 from faultscape.formats import labelme
 from faultscape.formats.label_tools.tool_labels import DrawnImage
 from faultscape.labelling import answers
-from faultscape.labelling.catalogue import FORMATS, BundleFormat, Format, MaskFormat, QuestionFormat
+from faultscape.labelling.catalogue import FORMATS, BundleFormat, Format, MaskFormat, QuestionFormat, TaskFormat
 from faultscape.labelling.label_tables import Lines
 from faultscape.nouns import Classes
 
@@ -33,7 +33,7 @@ def plain_errors(form: Format, path: str | Path) -> Iterator[None]:
         raise LabellingError(f"{path}: format {form.name}: {said_by(error)}") from error
 
 
-def places_of(form: MaskFormat | BundleFormat, folder: Path, image: str) -> tuple[Path, ...]:
+def places_of(form: MaskFormat | BundleFormat | TaskFormat, folder: Path, image: str) -> tuple[Path, ...]:
     """Return where a format keeps the photo of an image, and its label where it has a file of its own; LabellingError where a person's own fails, or names a place outside the ``folder``.
 
     >>> [path.name for path in places_of(FORMATS[1], Path("out"), "a")]
@@ -71,26 +71,36 @@ def write_bundle(
     form: BundleFormat, folder: Path, images: Iterable[DrawnImage], classes: Classes, *, outlines: bool
 ) -> Iterator[tuple[Path, bytes]]:
     """Yield (path, bytes) of the files of a bundle; LabellingError where a person's own format fails, or names a place outside the ``folder``."""
+    yield from checked_files(
+        form, folder, lambda: form.write(folder, images, classes, **({"outlines": True} if outlines else {}))
+    )
+
+
+def checked_files(form: Format, folder: Path, write: Callable[[], Iterable[tuple[Path, bytes]]]) -> Iterator[tuple[Path, bytes]]:
+    """Yield (path, bytes) of the files that a format writes; LabellingError where a person's own fails, or names a place outside the ``folder``."""
     with plain_errors(form, folder):
-        for path, data in form.write(folder, images, classes, **({"outlines": True} if outlines else {})):
+        for path, data in write():
             inside = isinstance(path, Path) and Path(os.path.normpath(path)).is_relative_to(os.path.normpath(folder))
             if not inside or not isinstance(data, bytes):
                 raise LabellingError(f"{folder}: format {form.name}: write must yield paths in the folder with bytes; got {path}")
             yield path, data
 
 
-def recognises(form: MaskFormat | BundleFormat, path: Path) -> bool:
+def recognises(form: Format, path: Path) -> bool:
     """Whether a file is of a format; LabellingError where a person's own format fails."""
     with plain_errors(form, path):
-        if isinstance(form, BundleFormat):
+        if isinstance(form, QuestionFormat):
+            return False
+        if not isinstance(form, MaskFormat):
             return bool(form.recognise(path))
         return path.suffix.lower() in form.endings and form.recognise(str(path)) != "other"
 
 
-def check_file(form: MaskFormat | BundleFormat, path: Path) -> list[str]:
+def check_file(form: Format, path: Path) -> list[str]:
     """Return what a tool would not take of a file or folder, in sentences; LabellingError where it cannot be read, or a person's own format fails."""
     with plain_errors(form, path):
-        return [str(problem) for problem in form.check(path)] if form.check else []
+        look = None if isinstance(form, QuestionFormat) else form.check
+        return [str(problem) for problem in look(path)] if look else []
 
 
 def read_label(form: MaskFormat, path: str, classes: Classes, size: tuple[int, int]) -> np.ndarray:

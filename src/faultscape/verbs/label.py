@@ -12,6 +12,8 @@ from faultscape.stages.label.result import (
     AnswersWritten,
     Asked,
     Checked,
+    ChecksTaken,
+    ChoicesTaken,
     Exported,
     Forgotten,
     Imported,
@@ -35,7 +37,7 @@ def export(
     """Write the images of a selection that have no label yet to a folder for a labelling tool, or of classifiers the questions that are still open.
 
     png: OUT gets images/ID.png (the original, upright), classes.json, and labels/ for masks ID.png. labelme: OUT gets ID.png, ID.json beside it, and labels.txt.
-    csv: OUT gets questions.csv (or is that file): image, class, gloss; "does the image show such a thing?"
+    csv: OUT gets questions.csv (or is that file): image, class, gloss; "does the image show such a thing?" Of other tools OUT gets images/, and the files that the tool takes; label-studio-pairs asks which of two models' maps is better.
 
     Parameters
     ----------
@@ -44,7 +46,7 @@ def export(
     out
         The folder to write to; images and labels already there are left alone. Of classifiers a CSV file, which is not written over once anything is filled in.
     format
-        png (a folder of palette masks; default) or labelme (one JSON an image, mask shapes); of classifiers csv (yes/no questions). Or file.py:NAME, a format of your own.
+        png (a folder of palette masks; default), png-index, png-colours, labelme, cvat, cvat-masks, label-studio, label-studio-bitmask, coco-panoptic, coco, or label-studio-pairs; of classifiers csv (yes/no questions) or label-studio-questions. Or file.py:NAME, a format of your own.
     selection
         Which selection's images.
     truth
@@ -68,7 +70,7 @@ def export(
 
 def import_(
     study: Place, source: Place, *, truth: str = "labels", pattern: str | None = None, format: str | None = None
-) -> Imported | Answered | AnswersTaken:
+) -> Imported | Answered | AnswersTaken | ChoicesTaken | ChecksTaken:
     """Take in labels: a folder of masks or of LabelMe files, and its discard.csv (image, reason); a labelling tool's file; of classifiers CSV files. Run it again to add or replace.
 
     Masks must have their photo's size. A later import adds, and replaces image by image. Where a tool says who drew, each person's labels are a truth of their own, TRUTH-PERSON. A file of JSON lines (.jsonl) is what `label answers` wrote.
@@ -86,7 +88,7 @@ def import_(
     pattern
         How file names make ids, for example {id}_gtFine_labelIds.png.
     format
-        png, labelme, csv, or file.py:NAME, a format of your own; default: as the files show.
+        png, png-index, png-colours, labelme, cvat, cvat-masks, label-studio, label-studio-bitmask, coco-panoptic, coco, label-studio-pairs, csv, label-studio-questions, or file.py:NAME, a format of your own; default: as the files show.
     """
     from faultscape.stages.label.exchange import import_labels
 

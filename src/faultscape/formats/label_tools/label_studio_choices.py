@@ -67,7 +67,7 @@ class ClassAnswer:
 
 @dataclass(frozen=True)
 class PairAnswer:
-    """What somebody chose of two label maps: ``left`` and ``right`` are the models whose maps were shown there, ``choice`` is one of `CHOICES`, ``seconds`` that it took or nan; ``where`` is file and place."""
+    """What somebody chose of two label maps: ``left`` and ``right`` are the models whose maps were shown there, ``choice`` is one of `CHOICES`, ``seconds`` that it took or nan; ``where`` is file and place, ``id`` the task's own, '' where it has none."""
 
     image: str
     left: str
@@ -76,6 +76,7 @@ class PairAnswer:
     choice: str
     seconds: float
     where: str
+    id: str = ""
 
 
 def write_questions(
@@ -135,7 +136,9 @@ def read_pairs(path: Path) -> tuple[list[PairAnswer], list[str]]:
                 image, first, second = (_meta(said, key) for key in ("image", "first", "second"))
                 left, right = (second, first) if _swapped(said) else (first, second)
                 if choice := "skip" if said.skipped else _choice(said, CHOICES):
-                    rows.append(PairAnswer(image, left, right, said.annotator, choice, said.seconds, said.where))
+                    own = said.data["meta"].get("id")
+                    own = own if isinstance(own, str) else ""
+                    rows.append(PairAnswer(image, left, right, said.annotator, choice, said.seconds, said.where, own))
             except LabellingError as error:
                 wrong.append(str(error))
     return rows, wrong

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from faultscape.errors import LabellingError, OptionError
-from faultscape.labelling.catalogue import FORMATS, BundleFormat, MaskFormat, QuestionFormat, find_format
+from faultscape.labelling.catalogue import FORMATS, Format, MaskFormat, QuestionFormat, find_format
 from faultscape.labelling.format_calls import check_file, recognises
 from faultscape.stages.label.result import Checked
 
@@ -15,26 +15,26 @@ def check(file: str, format: str | None) -> Checked:
     path = Path(file)
     if not path.exists():
         raise LabellingError(f"{file}: there is no such {'file' if path.suffix else 'folder'}")
-    if format is not None:
-        form = find_format(format, "segmentation" if format not in _OF_QUESTIONS else "classification")
-        if isinstance(form, QuestionFormat) or form.check is None:
-            raise OptionError(f"--format {format}: nothing is known of what a tool takes of it; use {', '.join(_names())}")
-    else:
-        form = _recognised(path)
-    if isinstance(form, BundleFormat):
-        there = [one for one in _files(path) if recognises(form, one)] or [path]
-        return Checked(file, form.title, tuple(problem for one in there for problem in check_file(form, one)))
-    return Checked(file, form.title, tuple(check_file(form, path)))
+    form = _recognised(path) if format is None else _named(format)
+    if isinstance(form, MaskFormat):
+        return Checked(file, form.title, tuple(check_file(form, path)))
+    there = [one for one in _files(path) if recognises(form, one)] or [path]
+    return Checked(file, form.title, tuple(problem for one in there for problem in check_file(form, one)))
 
 
-_OF_QUESTIONS = frozenset(entry.name for entry in FORMATS if isinstance(entry, QuestionFormat))
+def _named(name: str) -> Format:
+    """Return the format of a name; OptionError for one of which nothing is known."""
+    form = find_format(name, next((entry.task for entry in FORMATS if entry.name == name), "segmentation"))
+    if isinstance(form, QuestionFormat) or form.check is None:
+        raise OptionError(f"--format {name}: nothing is known of what a tool takes of it; use {', '.join(_names())}")
+    return form
 
 
 def _names() -> list[str]:
     return [entry.name for entry in FORMATS if not isinstance(entry, QuestionFormat) and entry.check]
 
 
-def _recognised(path: Path) -> MaskFormat | BundleFormat:
+def _recognised(path: Path) -> Format:
     """Return the format that a file, or what lies in a folder, is of."""
     there = _files(path)
     for form in FORMATS:

@@ -7,12 +7,23 @@ from pathlib import Path
 
 from faultscape.corpus.id_lists import is_id_list
 from faultscape.errors import LabellingError, OptionError, closest
-from faultscape.labelling.catalogue import BundleFormat, MaskFormat, QuestionFormat, find_format
+from faultscape.formats.label_tools import cvat_issues
+from faultscape.labelling.catalogue import (
+    FORMATS,
+    BundleFormat,
+    Format,
+    MaskFormat,
+    PairFormat,
+    QuestionFormat,
+    TaskFormat,
+    find_format,
+)
+from faultscape.labelling.format_calls import recognises
 from faultscape.stages import evidence, graph
 from faultscape.stages.artefacts.selection import SELECTION, successor
-from faultscape.stages.label import answer_lines, mask_export, masks, questions
+from faultscape.stages.label import answer_lines, issues, mask_export, masks, pair_tasks, question_tasks, questions
 from faultscape.stages.label.options import ExportOptions, ImportOptions
-from faultscape.stages.label.result import Answered, AnswersTaken, Asked, Exported, Imported
+from faultscape.stages.label.result import Answered, AnswersTaken, Asked, ChecksTaken, ChoicesTaken, Exported, Imported
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.folder import existing
 from faultscape.study.settings import read_settings
@@ -41,6 +52,8 @@ def export_labels(study: str, options: ExportOptions) -> Exported | Asked:
     _check_fresh(root, study, options)
     if isinstance(form, QuestionFormat):
         return questions.export(root, study, options, form)
+    if isinstance(form, TaskFormat):
+        return question_tasks.export(root, study, options, form)
     if options.again:
         raise OptionError(
             "--again is for questions about classes; a mask that is to be drawn anew is imported again, and replaces the first"
@@ -50,6 +63,12 @@ def export_labels(study: str, options: ExportOptions) -> Exported | Asked:
         raise OptionError(
             f"{options.out}: photos and masks (--format png or labelme) go to a folder, for example {out.with_suffix('')}; a table of questions is for classifiers"
         )
+    if isinstance(form, PairFormat):
+        if options.prefill is not None or options.outlines:
+            raise OptionError(
+                f"--prefill and --outlines are for masks that people draw; {form.name} asks which of two maps is better"
+            )
+        return pair_tasks.export(root, study, options, form)
     return mask_export.export(root, study, options, form)
 
 
@@ -66,7 +85,7 @@ def _check_fresh(root: Path, study: str, options: ExportOptions) -> None:
         )
 
 
-def import_labels(study: str, options: ImportOptions) -> Imported | Answered | AnswersTaken:
+def import_labels(study: str, options: ImportOptions) -> Imported | Answered | AnswersTaken | ChoicesTaken | ChecksTaken:
     """Take labels in from a folder or a file; LabellingError for a source that cannot be labels of this study."""
     root, source = existing(study), options.source
     if source.lower().endswith(answer_lines.ENDING) and Path(source).is_file():
@@ -81,8 +100,31 @@ def import_labels(study: str, options: ImportOptions) -> Imported | Answered | A
         raise LabellingError(f"{source}: is a study, and no labels; name {_EXPECTED[classifies]}")
     if not classifies and Path(source).is_file() and is_id_list(source):
         raise LabellingError(f"{source}: is a table, and the labels of this study are label maps; name {_EXPECTED[False]}")
+    if taken := _of_tool(root, options, form if options.format else None, classifies=classifies):
+        return taken
     if isinstance(form, MaskFormat | BundleFormat):
         return masks.import_(root, options, form if options.format else None)
+    if not isinstance(form, QuestionFormat):
+        raise LabellingError(f"{source}: holds no file of {form.title}")
     if options.pattern is not None:
         raise OptionError("--pattern is for files of masks; a CSV file says itself which image a line is of")
     return questions.import_(root, file, column, options.truth, form)
+
+
+def _of_tool(
+    root: Path, options: ImportOptions, form: Format | None, *, classifies: bool
+) -> ChoicesTaken | ChecksTaken | Answered | None:
+    """Take in choices, answers or issues of a tool, where the source is such a file, or a folder with some; None where it is none."""
+    path = Path(options.source)
+    there = [path] if path.is_file() else sorted(p for p in path.iterdir() if p.is_file() and p.suffix.lower() == ".json")
+    if form is None and not classifies and (found := next((file for file in there if cvat_issues.recognise(file)), None)):
+        return issues.import_(root, options, found)
+    for entry in [form] if form else FORMATS:
+        if not isinstance(entry, PairFormat | TaskFormat) or (entry.task == "classification") != classifies:
+            continue
+        if not (files := [file for file in there if recognises(entry, file)]):
+            continue
+        if isinstance(entry, PairFormat):
+            return pair_tasks.import_(root, options, entry, files)
+        return question_tasks.import_(root, options, entry, files)
+    return None

@@ -55,7 +55,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
                 " and ".join(tool.formats),
             )
         elif path.is_dir():
-            masks = [entry for entry in formats if isinstance(entry, MaskFormat)]
+            masks = [entry for entry in formats if isinstance(entry, MaskFormat) and (form or not entry.same_as)]
             mine, empty = readers(path, by_id, options.pattern, masks, classes)
             labels, titles = ({"": mine} if mine else {}), form.title if form else ""
         else:

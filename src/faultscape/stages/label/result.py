@@ -35,9 +35,14 @@ class Exported:
     then: str = ""
     says: str = "put each mask into {folder}, named as its image"
     differing: tuple[int, int] | None = None  # pixels of outlines that differ from the maps, and of how many
+    what: str = "image"
 
     def __repr__(self) -> str:
         if not self.images:
+            if self.what == "choice":
+                return (
+                    f"no choice is open, so nothing was written{f'; {self.labelled} were made already' if self.labelled else ''}"
+                )
             there = f"; {counted(self.labelled, 'image has', 'images have')} a label already" if self.labelled else ""
             return f"no image is to be labelled, so nothing was written{there}"
         filled = (
@@ -46,6 +51,8 @@ class Exported:
             else ", empty (a model's map would bias whoever labels)"
         )
         already = f"; {counted(self.labelled, 'has', 'have')} a label already" if self.labelled else ""
+        if self.what == "choice":
+            filled, already = "", f"; {counted(self.labelled, 'is', 'are')} made already" if self.labelled else ""
         draw = self.says.replace("{folder}", str(Path(self.folder) / "labels"))
         off = self.differing
         lines = (
@@ -53,7 +60,7 @@ class Exported:
             if off is None
             else f"\noutlines differ from the maps on {off[0]:,} of {off[1]:,} pixels ({100 * off[0] / max(off[1], 1):.2f} %)"
         )
-        return f"{counted(self.images, 'image')} to label in {self.folder} ({self.format}{filled}){already}{lines}\n{draw}, then `{self.then}`"
+        return f"{counted(self.images, self.what)} to {'make' if self.what == 'choice' else 'label'} in {self.folder} ({self.format}{filled}){already}{lines}\n{draw}, then `{self.then}`"
 
 
 @dataclass(frozen=True)
@@ -177,6 +184,35 @@ class AnswersTaken:
         parts = [_counts(self.kinds) or "nothing new"]
         parts += [f"{counted(self.failures, 'line')} not usable (failures.csv); the first: {self.first}"] if self.failures else []
         return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class ChoicesTaken:
+    """What `label import` took from a tool that asks which of two maps is better: new choices, of how many people, and how many are not usable; ``first`` says why of the first."""
+
+    truth: str
+    new: int
+    people: int
+    failures: int
+    first: str = ""
+
+    def __repr__(self) -> str:
+        rest = f", {self.failures} not usable (failures.csv); the first: {self.first}" if self.failures else ""
+        return f"truth {self.truth}: {counted(self.new, 'new choice')} of {counted(self.people, 'person', 'people')}{rest}"
+
+
+@dataclass(frozen=True)
+class ChecksTaken:
+    """What `label import` took from a tool's review: new findings, how many are unresolved now, and how many are not usable."""
+
+    truth: str
+    new: int
+    unresolved: int
+    failures: int
+
+    def __repr__(self) -> str:
+        rest = f", {self.failures} not usable (failures.csv)" if self.failures else ""
+        return f"masks of truth {self.truth}: {counted(self.new, 'new finding')}, {self.unresolved} unresolved{rest}"
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,7 @@ from typing import Any
 
 from faultscape.errors import StudyError
 from faultscape.stages import evidence
-from faultscape.stages.choice_evidence import digests
-from faultscape.stages.classifier_answers import read_label_sets
-from faultscape.stages.label_counts import question_glosses
-from faultscape.stages.serve.assignment import Assignment, Handing
-from faultscape.stages.serve.items import (
+from faultscape.stages.asked_items import (
     CHOICES,
     QUESTIONS,
     ChoiceItem,
@@ -30,6 +26,10 @@ from faultscape.stages.serve.items import (
     item_id,
     question_items,
 )
+from faultscape.stages.choice_evidence import digests
+from faultscape.stages.classifier_answers import read_label_sets
+from faultscape.stages.label_counts import question_glosses
+from faultscape.stages.serve.assignment import Assignment, Handing
 from faultscape.stages.serve.options import ServeOptions
 from faultscape.stages.serve.training import TrainingItem, read_training
 from faultscape.study.answers.annotators import Annotators, Handed

@@ -19,9 +19,9 @@ from faultscape.labelling.people.annotator_agreement import alpha, pair_agreemen
 from faultscape.labelling.people.choice_forecast import forecast_answers
 from faultscape.labelling.people.choices import consistency, side_bias
 from faultscape.ranking.catalogue import entry
+from faultscape.stages.asked_items import CHOICES
 from faultscape.stages.choice_evidence import WORTH, counting, shares
 from faultscape.stages.serve.campaign import Campaign
-from faultscape.stages.serve.items import CHOICES
 from faultscape.standings import Standings
 from faultscape.study.answers.annotators import ORGANISER, Annotator
 from faultscape.study.answers.choices import Choice, Choices

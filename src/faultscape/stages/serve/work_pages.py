@@ -14,9 +14,9 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
 from faultscape.errors import OptionError
+from faultscape.stages.asked_items import CHOICES, ChoiceItem, QuestionItem
 from faultscape.stages.serve.campaign import Campaign, Given
 from faultscape.stages.serve.gate import Gate
-from faultscape.stages.serve.items import CHOICES, ChoiceItem, QuestionItem
 from faultscape.stages.serve.pictures import LONGEST, WAYS, overlay, photo, read_map
 from faultscape.study.tables import label_maps
 from faultscape.web.app import NotFoundError, page, send_picture

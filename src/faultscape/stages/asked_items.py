@@ -51,6 +51,11 @@ def item_id(*words: str) -> str:
     return hashlib.blake2b("\0".join(words).encode("utf-8", "surrogateescape"), digest_size=9).hexdigest()
 
 
+def second_is_left(id_: str) -> bool:
+    """Whether the second model of an item stands on the left, where nothing else decides: as often as not."""
+    return int(id_[:2], 16) % 2 == 1
+
+
 def choice_items(slots: Slots) -> list[ChoiceItem]:
     """Return the choices between two models that a selection of duels asks for, in its order."""
     classes: dict[tuple[str, str, str], list[str]] = {}
