@@ -96,8 +96,10 @@ def test_maps_go_out_and_come_back_from_the_zip_and_from_its_folder(
 
 
 def test_every_void_id_comes_back_as_the_first(tmp_path: Path) -> None:
-    (label,) = cvat_masks.read(written(tmp_path, [drawn("a", np.array([[65535, 4, 7]]))], ODD))
+    path = written(tmp_path, [drawn("a", np.array([[65535, 4, 7]]))], ODD)
+    (label,) = cvat_masks.read(path)
     assert label.read(ODD).tolist() == [[65535, 65535, 7]]
+    assert cvat_masks.check(path) == []  # each has an instance
 
 
 def test_what_nobody_drew_on_is_listed_and_has_no_mask(tmp_path: Path) -> None:

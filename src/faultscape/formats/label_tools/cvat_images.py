@@ -3,7 +3,8 @@
 Conventions: ids come from class names. Masks of one image do not overlap, and have z_order 0; polygons, which are painted one over the other, have as z_order how deep they lie. Shapes are painted by z_order, then in the order
 of the file (`cvat_shapes`). An image is called by its id and the ending of its photo, as CVAT calls the frames of a task made from the folder of photos; CVAT finds the frame by that name without its ending. Whoever a job, or
 else its task, is assigned to drew it; the owner did not. Labels are read from the shapes alone, as CVAT itself does.
-Source: the documentation of CVAT's XML format, version 1.1, and what its server writes and reads; nothing of its code is used. No live server was asked.
+Source: the documentation of CVAT's XML format, version 1.1, and what its server writes and reads; nothing of its code is used. No live server was asked; datumaro 1.13, another reader
+of the format, gives the same maps of what is written here, from masks and from polygons.
 """
 
 from __future__ import annotations
