@@ -6,9 +6,12 @@ import csv
 import inspect
 import io
 import json
+import re
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +22,7 @@ import faultscape as fs
 from faultscape.corpus.id_lists import without_ending
 from faultscape.corpus.image_names import ids_meant
 from faultscape.errors import LabellingError, LabelMapError
+from faultscape.formats.label_tools import label_studio
 from faultscape.formats.label_tools.tool_labels import DrawnImage
 from faultscape.labelling import FORMATS, BundleFormat, Lines, MaskFormat, PairFormat, QuestionFormat, TaskFormat
 from faultscape.labelling.format_calls import plain_errors, read_label, write_bundle, write_label
@@ -72,6 +76,14 @@ QUESTIONS = pytest.mark.parametrize(
 IN_ONE_FOLDER = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 NAMES = ("photo", "a b/c d", "naïve 图", "x.y", "-flag", "it's 100 %")
 WORLDS = (("voc", (0, 3, 20, 255)), ("camvid", (0, 4, 10, 11)), ("ade20k", (0, 1, 150)))
+
+
+def tried(call: Callable[[], Any]) -> tuple[Any, str]:
+    """What a call gives, or what it says is wrong."""
+    try:
+        return call(), ""
+    except (LabelMapError, LabellingError) as error:
+        return None, str(error)
 
 
 def written(form: MaskFormat, folder: Path, image: str, ids: np.ndarray | None, classes: fs.nouns.Classes) -> Path | None:
@@ -139,14 +151,9 @@ def test_a_hostile_file_is_refused_in_one_line_that_names_it(tmp_path: Path, for
     label = written(form, tmp_path, "m", np.full((4, 3), 3, np.uint16), classes)
     assert label is not None
     label.write_bytes(label.read_bytes()[: data % label.stat().st_size] if isinstance(data, int) else data)
-    try:
-        ids = read_label(form, str(label), classes, (3, 4))
-    except (LabelMapError, LabellingError) as told:
-        assert "m." in str(told)
-        assert "\n" not in str(told)
-    else:  # only the end was cut off, behind all that the file says
-        assert isinstance(data, int)
-        assert (ids == 3).all()
+    ids, told = tried(lambda: read_label(form, str(label), classes, (3, 4)))
+    assert "\n" not in told
+    assert "m." in told or (isinstance(data, int) and (ids == 3).all())  # only the end was cut off, behind all that the file says
 
 
 BUNDLES = pytest.mark.parametrize("form", [f for f in FORMATS if isinstance(f, BundleFormat)], ids=lambda form: form.name)
@@ -172,7 +179,10 @@ def read_back(form: BundleFormat, paths: list[Path], classes: fs.nouns.Classes) 
     found = {}
     for path in paths:
         if form.recognise(path):
-            for label in form.read(path):
+            read = (
+                partial(label_studio.read, predictions=True) if form.read is label_studio.read else form.read
+            )  # nobody drew them yet
+            for label in read(path):
                 found[label.image] = label.read(classes) if label.drawn else None
     return found
 
@@ -188,12 +198,15 @@ def test_labels_of_many_images_in_one_file_are_read_back_as_they_were_written(
         names = ("photo", "a b/c d", "naïve 图", "x.y")
         maps = {name: rng.choice(world[1], rng.integers(2, 9, 2)).astype(np.uint16) for name in names}
         paths = bundled(form, Path(folder), maps, classes)
-        found = {without_ending(name): ids for name, ids in read_back(form, paths, classes).items()}
+        found = {without_ending(name.removeprefix("images/")): ids for name, ids in read_back(form, paths, classes).items()}
         drawn = {id_: ids for id_, ids in maps.items() if len(np.unique(ids)) > 1}  # of background alone there is no shape
         meant = ids_meant(list(found), maps)
         back = {meant[name]: ids for name, ids in found.items() if ids is not None and meant[name] in drawn}
         assert {id_: ids.tolist() for id_, ids in back.items()} == {id_: ids.tolist() for id_, ids in drawn.items()}
-        assert [problem for path in paths if form.recognise(path) for problem in form.check(path) if "exist" not in problem] == []
+        problems = [problem for path in paths if form.recognise(path) for problem in form.check(path)]
+        assert [
+            problem for problem in problems if not re.search("there is no photo|loses or makes a shape", problem)
+        ] == []
 
 
 @BUNDLES
@@ -218,14 +231,9 @@ def test_a_hostile_bundle_is_refused_in_one_line_that_names_it(tmp_path: Path, f
     form.recognise(path)
     problems = form.check(path)
     assert all("\n" not in problem for problem in problems)
-    try:
-        labels = list(form.read(path))
-    except LabellingError as told:
-        assert str(path) in str(told)
-        assert "\n" not in str(told)
-        assert problems
-    else:
-        assert labels == []
+    labels, told = tried(lambda: list(form.read(path)))
+    assert "\n" not in told
+    assert (str(path) in told and problems) or labels == []
 
 
 ASKING = [("a b/c", "dog"), ("=1+1", "cat, wild"), ('say "x"', "naïve 图"), ("-7", "it's")]

@@ -26,6 +26,7 @@ from faultscape.nouns import Classes
 from faultscape.stages.label.mask_files import Reader
 from faultscape.study.tables.corpus import Image
 
+_PHOTOS = "images/"
 _MOST_FILES = 1000  # of a folder that are looked into
 
 
@@ -91,8 +92,13 @@ def _by_annotator(labels: Iterable[ToolLabel]) -> dict[str, list[ToolLabel]]:
 def _fitting(path: Path, labels: Sequence[ToolLabel], images: Mapping[str, Image]) -> dict[str, ToolLabel]:
     """Return {image id: label}; of several labels of one image by one person the last counts, which is said."""
     names = [Found(without_ending(label.image), str(k)) for k, label in enumerate(labels)]
-    exact = {id_: k for k, label in enumerate(labels) for id_ in (label.image, without_ending(label.image)) if id_ in images}
-    if len(set(exact.values())) == len(labels):
+    exact: dict[str, int] = {}
+    for k, label in enumerate(labels):
+        inside = label.image.removeprefix(_PHOTOS)  # as `label export` wrote them
+        ways = (label.image, without_ending(label.image), inside, without_ending(inside))
+        if (id_ := next((way for way in ways if way in images), "")) and id_ not in exact:
+            exact[id_] = k
+    if len(exact) == len(labels):
         fitting = exact
     else:
         last = {one.id: one for one in names}
