@@ -1,0 +1,259 @@
+"""Labels go out to labelling tools and come back, as a user types it: masks pixel by pixel, one truth a person, choices of pairs, answers, and issues of a review."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import faultscape as fs
+import made
+import made_answers
+from faultscape.cli import main
+from faultscape.errors import ImageError, LabellingError, OptionError
+from faultscape.labelling import FORMATS, BundleFormat, MaskFormat
+from faultscape.maps import runs
+from faultscape.study.answers.checks import Checks
+from faultscape.study.answers.choices import Choices
+from faultscape.study.answers.labels import Answers
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.logs import read_failures
+from refusals import refused
+
+MASKS = [form.name for form in FORMATS if isinstance(form, MaskFormat | BundleFormat)]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, made.Corpus]:
+    folder = tmp_path_factory.mktemp("tools")
+    corpus = made.corpus(folder / "corpus", images=8, models=3)
+    study = str(made.collected(corpus, folder / "study", shard_size=4))
+    fs.predict(study, {name: str(path) for name, path in corpus.models.items()}, engine="local")
+    fs.compare(study, engine="local")
+    fs.select(study, per_class=1)
+    return study, corpus
+
+
+@pytest.fixture
+def study(world: tuple[str, made.Corpus], tmp_path: Path) -> str:
+    shutil.copytree(world[0], tmp_path / "study")
+    return str(tmp_path / "study")
+
+
+def codes(study: str, truth: str) -> dict[str, bytes]:
+    where = label_maps.truth(Path(study), truth)
+    return {id_: code for shard in (0, 1) for id_, code in label_maps.read_maps(where, shard).items()}
+
+
+def told_drawn(folder: Path, by: str = "ann") -> None:
+    """Let what a model filled in be what somebody drew: Label Studio keeps both, and predictions are no labels."""
+    for path in folder.glob("tasks.json"):
+        tasks = json.loads(path.read_text())
+        for task in tasks:
+            (held,) = task.pop("predictions")
+            task["annotations"] = [
+                {"id": task["id"], "completed_by": {"email": by}, "result": held["result"], "was_cancelled": False}
+            ]
+        path.write_text(json.dumps(tasks))
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_masks_go_out_and_come_back_pixel_by_pixel(study: str, world: tuple[str, made.Corpus], tmp_path: Path, name: str) -> None:
+    out = tmp_path / "out"
+    said = repr(fs.label.export(study, str(out), format=name, prefill="model-1"))
+    told_drawn(out)
+    taken = fs.label.import_(study, str(out))
+    truth = "labels-ann" if name.startswith("label-studio") else "labels"
+    number = int(re.match(r"\d+", said)[0])
+    assert (taken.truth, taken.new, taken.failures) == (truth, number, 0)
+    found, corpus = codes(study, truth), world[1]
+    assert len(found) == number
+    for image, code in found.items():
+        assert (runs.decode(code, np.arange(256)) == corpus.maps["model-1"][corpus.ids.index(image)]).all()
+    assert fs.label.import_(study, str(out)).replaced == number  # the same again
+
+
+@pytest.mark.parametrize("name", [f.name for f in FORMATS if isinstance(f, MaskFormat | BundleFormat) and f.outlines])
+def test_outlines_say_by_how_many_pixels_they_differ(study: str, tmp_path: Path, name: str) -> None:
+    said = fs.label.export(study, str(tmp_path / "out"), format=name, prefill="model-1", outlines=True)
+    assert said.differing is not None
+    assert said.differing[0] == 0
+    assert re.search(r"outlines differ from the maps on 0 of [\d,]+ pixels", repr(said))
+    with refused(OptionError, "--outlines writes what --prefill fills in as polygons"):
+        fs.label.export(study, str(tmp_path / "other"), format=name, outlines=True)
+
+
+def test_outlines_are_refused_where_the_tool_has_none(study: str, tmp_path: Path) -> None:
+    with refused(
+        OptionError,
+        "--outlines writes what --prefill fills in as polygons, in a format that has them .labelme, cvat, label-studio",
+    ):
+        fs.label.export(study, str(tmp_path / "out"), format="cvat-masks", prefill="model-1", outlines=True)
+
+
+def test_each_persons_labels_are_a_truth_of_their_own(study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for who, model in (("ann", "model-0"), ("ben@x.org", "model-2")):
+        fs.label.export(study, str(tmp_path / who), format="label-studio", prefill=model)
+        told_drawn(tmp_path / who, who)
+    one, other = (json.loads((tmp_path / who / "tasks.json").read_text()) for who in ("ann", "ben@x.org"))
+    for task, more in zip(one, other, strict=True):
+        task["annotations"].append(more["annotations"][0] | {"id": 1000 + task["id"]})
+    (tmp_path / "both.json").write_text(json.dumps(one))
+    assert main(["label", "import", study, str(tmp_path / "both.json")]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("2 annotators: ")
+    assert f"labels-ann: {len(one)}, labels-ben-x.org: {len(one)}" in out
+    assert codes(study, "labels-ann") != codes(study, "labels-ben-x.org")
+    assert set(label_maps.truths(Path(study))) == {"labels-ann", "labels-ben-x.org"}
+
+
+def test_one_wrong_image_costs_itself_alone(study: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    number = fs.label.export(study, str(out), format="cvat", prefill="model-0").images
+    xml = (out / "annotations.xml").read_text()
+    (out / "annotations.xml").write_text(re.sub(r'<mask label="[^"]*"', '<mask label="zebra"', xml, count=1))
+    taken = fs.label.import_(study, str(out))
+    assert (taken.new, taken.failures) == (number - 1, 1)
+    (failure,) = [f for f in read_failures(Path(study)) if f.stage == "label"]
+    assert "annotations.xml" in failure.reason
+    assert "zebra" in failure.reason
+
+
+def test_work_that_is_there_is_never_written_over(study: str, tmp_path: Path) -> None:
+    fs.label.export(study, str(tmp_path / "out"), format="cvat", prefill="model-0")
+    fs.label.export(study, str(tmp_path / "out"), format="cvat", prefill="model-0")  # the same bytes
+    with refused(LabellingError, "annotations.xml: is there already and holds something else"):
+        fs.label.export(study, str(tmp_path / "out"), format="cvat", prefill="model-1")
+
+
+def test_check_says_whether_a_tool_will_take_a_file(study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    fs.label.export(study, str(out), format="cvat", prefill="model-0")
+    assert main(["label", "check", str(out)]) == 0
+    assert capsys.readouterr().out == f"{out}: CVAT for images 1.1 will take it\n"
+    xml = (out / "annotations.xml").read_text()
+    (out / "annotations.xml").write_text(re.sub(r'<mask label="[^"]*"', '<mask label="zebra"', xml, count=1))
+    said = repr(fs.label.check(str(out / "annotations.xml")))
+    assert "1 thing that CVAT for images 1.1 will not take, or show otherwise:" in said
+    assert "zebra" in said
+    (tmp_path / "notes.txt").write_text("hello")
+    with refused(LabellingError, "is of no format of a labelling tool that is known .cvat, "):
+        fs.label.check(str(tmp_path / "notes.txt"))
+    with refused(LabellingError, "there is no such file"):
+        fs.label.check(str(tmp_path / "nothing.json"))
+    with refused(OptionError, "--format csv: nothing is known of what a tool takes of it"):
+        fs.label.check(str(out), format="csv")
+
+
+def chosen(task: dict, word: str, by: int, seconds: float = 2.5) -> dict:
+    result = [{"id": "r", "type": "choices", "from_name": "answer", "to_name": "left", "value": {"choices": [word]}}]
+    return task | {
+        "annotations": [
+            {"id": 100 * by + task["id"], "completed_by": by, "result": result, "lead_time": seconds, "was_cancelled": False}
+        ]
+    }
+
+
+def test_pairs_are_chosen_in_label_studio_and_models_ranked(study: str, world: tuple[str, made.Corpus], tmp_path: Path) -> None:
+    out, corpus = tmp_path / "pairs", world[1]
+    said = fs.label.export(study, str(out), format="label-studio-pairs")
+    assert re.match(rf"{said.images} choices to make in .* \(label-studio-pairs\)", repr(said))
+    tasks = json.loads((out / "pairs.json").read_text())
+    assert len(tasks) == said.images
+    assert not any(model in path.name for model in corpus.models for path in out.rglob("*.png"))
+    lefts = [task["data"]["meta"]["swapped"] for task in tasks]
+    assert 0 < sum(lefts) < len(lefts)
+    answered = []
+    for task in tasks:
+        meta = task["data"]["meta"]
+        k = corpus.ids.index(meta["image"])
+        right = {m: (corpus.maps[m][k] == corpus.truths[k]).mean() for m in (meta["first"], meta["second"])}
+        left, other = (meta["second"], meta["first"]) if meta["swapped"] else (meta["first"], meta["second"])
+        answered.append(chosen(task, "left" if right[left] >= right[other] else "right", 1))
+    (tmp_path / "done.json").write_text(json.dumps(answered))
+    taken = fs.label.import_(study, str(tmp_path / "done.json"))
+    assert (taken.new, taken.people, taken.failures) == (len(tasks), 1, 0)
+    assert fs.label.import_(study, str(tmp_path / "done.json")).new == 0
+    for one in Choices(Path(study)).choices():
+        k = corpus.ids.index(one.image)
+        right = {m: (corpus.maps[m][k] == corpus.truths[k]).mean() for m in (one.first, one.second)}
+        better = one.first if one.chosen == "first" else one.second
+        assert right[better] == max(right.values())
+    fs.rank(study)
+    assert repr(fs.label.export(study, str(tmp_path / "more"), format="label-studio-pairs")).startswith("no choice is open")
+
+
+def test_a_pair_whose_map_is_another_by_now_is_left_out(study: str, world: tuple[str, made.Corpus], tmp_path: Path) -> None:
+    fs.label.export(study, str(tmp_path / "pairs"), format="label-studio-pairs")
+    tasks = json.loads((tmp_path / "pairs" / "pairs.json").read_text())
+    image, model = tasks[0]["data"]["meta"]["image"], tasks[0]["data"]["meta"]["first"]
+    shutil.copytree(world[1].models[model], tmp_path / "new")
+    made.write(tmp_path / "new" / f"{image}.png", np.zeros((36, 48), np.uint8))
+    fs.predict(study, {model: str(tmp_path / "new")}, engine="local")
+    (tmp_path / "done.json").write_text(json.dumps([chosen(task, "both bad", 1) for task in tasks]))
+    taken = fs.label.import_(study, str(tmp_path / "done.json"))
+    gone = sum(
+        t["data"]["meta"]["image"] == image and model in (t["data"]["meta"]["first"], t["data"]["meta"]["second"]) for t in tasks
+    )
+    assert (taken.new, taken.failures) == (len(tasks) - gone, gone)
+    assert "a map that was shown was made anew since; ask again" in taken.first
+
+
+def test_issues_of_a_review_become_findings(study: str, world: tuple[str, made.Corpus], tmp_path: Path) -> None:
+    images = world[1].ids
+    page = {
+        "issues": {"count": 2, "results": [
+            {"id": 1, "frame": 0, "position": [4, 6, 8, 10], "job": 1, "owner": {"username": "eve"}, "resolved": False, "comments": {"count": 2}},
+            {"id": 2, "frame": 1, "position": [1, 1], "job": 1, "owner": {"username": "eve"}, "resolved": True, "comments": {"count": 1}},
+        ], "next": None},
+        "comments": {"count": 3, "results": [
+            {"id": 1, "issue": 1, "owner": {"username": "eve"}, "message": "tree is missing", "created_date": "2026-01-01T00:00:00Z"},
+            {"id": 2, "issue": 1, "owner": {"username": "ann"}, "message": "I see none", "created_date": "2026-01-02T00:00:00Z"},
+            {"id": 3, "issue": 2, "owner": {"username": "eve"}, "message": "wrong class", "created_date": "2026-01-01T00:00:00Z"},
+        ], "next": None},
+        "meta": {"start_frame": 0, "stop_frame": 1, "frames": [{"name": f"{image}.png", "width": 48, "height": 36} for image in images[:2]]},
+    }  # fmt: skip
+    (tmp_path / "issues.json").write_text(json.dumps(page))
+    taken = fs.label.import_(study, str(tmp_path / "issues.json"))
+    assert (taken.new, taken.unresolved, taken.failures) == (2, 1, 0)
+    first, second = Checks(Path(study)).checks("labels")
+    assert (first.image, first.x, first.y, first.resolved) == (images[0], 6, 8, False)
+    assert [said[:2] for said in first.comments] == [("eve", "tree is missing"), ("ann", "I see none")]
+    assert second.resolved
+    assert fs.label.import_(study, str(tmp_path / "issues.json")).new == 0
+
+
+def test_questions_are_answered_in_label_studio(tmp_path: Path) -> None:
+    names = [f"set{k % 2}/{k:03d}" for k in range(12)]
+    for name in names:
+        made.write(tmp_path / "photos" / f"{name}.png", np.zeros((6, 8, 3), np.uint8))
+    (tmp_path / "classes.txt").write_text("cat\ndog\ncar\n")
+    study = str(tmp_path / "study")
+    fs.collect(study, str(tmp_path / "photos"), task="classification", classes=str(tmp_path / "classes.txt"))
+    for k, model in enumerate(("one", "two")):
+        rows = [f"{name},{('cat', 'dog', 'car')[(j * (k + 1)) % 3]}" for j, name in enumerate(names)]
+        (tmp_path / f"{model}.csv").write_text("\n".join(["image,label", *rows]) + "\n")
+    fs.predict(study, {model: str(tmp_path / f"{model}.csv") for model in ("one", "two")})
+    fs.select(study, top=4)
+    asked = fs.label.export(study, str(tmp_path / "q"), format="label-studio-questions")
+    tasks = json.loads((tmp_path / "q" / "questions.json").read_text())
+    assert len(tasks) == asked.questions > 0
+    done = [chosen(task, "yes" if k % 2 else "unsure", 7) for k, task in enumerate(tasks)]
+    (tmp_path / "done.json").write_text(json.dumps(done))
+    taken = fs.label.import_(study, str(tmp_path / "done.json"))
+    assert (taken.answers, taken.failures) == (len(tasks), 0)
+    held = Answers(Path(study)).answers()
+    assert {row[2] for row in held} == {"7"}
+    assert [row[3] for row in held].count("yes") == len(tasks) // 2
+    assert fs.label.import_(study, str(tmp_path / "done.json")).answers == 0
+
+
+def test_questions_about_images_without_a_file_stay_a_table(tmp_path: Path) -> None:
+    answers = made_answers.study(tmp_path / "made", images=12)
+    fs.select(answers.study, top=2)
+    with refused(ImageError):
+        fs.label.export(answers.study, str(tmp_path / "q"), format="label-studio-questions")
