@@ -20,7 +20,15 @@ from faultscape import plug
 from faultscape.corpus.sources import MAP_ENDINGS
 from faultscape.errors import OptionError, closest
 from faultscape.formats import labelme, png
-from faultscape.formats.label_tools import coco_masks, coco_panoptic, cvat_images, cvat_masks, label_studio, label_studio_choices
+from faultscape.formats.label_tools import (
+    coco_masks,
+    coco_panoptic,
+    cvat_images,
+    cvat_masks,
+    label_studio,
+    label_studio_choices,
+    labelme_rules,
+)
 from faultscape.formats.label_tools.label_studio_choices import ClassAnswer, PairAnswer, PairTask, Question
 from faultscape.formats.label_tools.tool_labels import ToolLabel
 from faultscape.labelling import answers, label_tables
@@ -208,6 +216,7 @@ FORMATS: tuple[Format, ...] = (
         recognise=labelme.state,
         read=lambda path, classes, size: labelme.read(path, classes, size)[0],
         outlines=True,
+        check=labelme_rules.check,
     ),
     _bundle(
         "cvat",
