@@ -4,8 +4,9 @@ Conventions: ``wins`` (J, J) are wins of the row model over the column model, ha
 about its mode. Its prior is ``pseudo_count`` wins of each model over all others together and as many losses, spread evenly over the other models, also over those it never met: unlike in a
 ranking that is wanted here, where what nobody was asked must not count as known. A pair's priority is the chance that its order is the other one than it seems, times the share of the variance of its difference
 that one more answer would take away. Answers that were asked for adaptively rank models as any others do; a share of wins over the pairs asked is no fair mean any more.
-Source: Bradley and Terry 1952; the normal posterior and the choice by expected information: Glickman and Jensen 2005; the product with the chance of a wrong order is ours. In simulations 8 and 12 models needed
-about half as many answers as with even allocation for the same rank correlation, see tests/labelling/test_pair_choice.py.
+Source: Bradley and Terry 1952; the normal posterior and the choice by expected information: Glickman and Jensen 2005; the product with the chance of a wrong order is ours. It pays late and
+where models differ: in simulations a mean rank correlation of .95 took 336 answers in place of 448 with even allocation for 8 models whose scores have a spread of 1, 408 in place of 648 for 12, 680 in place of 760
+for 20, and 144 in place of 240 for 12 with a spread of 2; up to .85, and among models that are all close (a spread of .5), it saves nothing.
 """
 
 from __future__ import annotations
