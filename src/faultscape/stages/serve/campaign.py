@@ -30,8 +30,8 @@ from faultscape.stages.choice_evidence import digests
 from faultscape.stages.classifier_answers import read_label_sets
 from faultscape.stages.label_counts import question_glosses
 from faultscape.stages.serve.assignment import Assignment, Handing
+from faultscape.stages.serve.known_items import TrainingItem, read_training
 from faultscape.stages.serve.options import ServeOptions
-from faultscape.stages.serve.training import TrainingItem, read_training
 from faultscape.study.answers.annotators import Annotators, Handed
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database

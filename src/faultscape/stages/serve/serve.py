@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter
+from starlette.types import ASGIApp
 
 from faultscape.stages.serve import check_pages, people_pages, result_pages, tag_pages, work_pages
 from faultscape.stages.serve.campaign import Campaign
@@ -24,7 +25,6 @@ from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings, write_settings
 from faultscape.web import server
 from faultscape.web.app import make_app
-from faultscape.web.headers import App
 from faultscape.web.photos import Pictures
 
 METHODS = ("GET", "HEAD", "POST")
@@ -61,7 +61,7 @@ def serve_labels(study: str, options: ServeOptions, standings_of: StandingsOf) -
     print(f"{study}: people answer no longer; all that was confirmed is kept")
 
 
-def app_of(campaign: Campaign, gate: Gate, standings: Callable[[], Standings], names: Sequence[str] = ()) -> App:
+def app_of(campaign: Campaign, gate: Gate, standings: Callable[[], Standings], names: Sequence[str] = ()) -> ASGIApp:
     """Return the app of a campaign."""
     return make_app(routers_of(campaign, gate, standings), names=names, methods=METHODS)
 

@@ -94,7 +94,7 @@ class Database:
                 connection.exec_driver_sql("PRAGMA journal_mode=DELETE")
         self._engine.dispose()
 
-    def add(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    def add(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
         """Add rows to a table; nothing is made where there are none."""
         if not rows:
             return
@@ -104,7 +104,7 @@ class Database:
             for begin in range(0, len(rows), _ROWS):
                 connection.execute(schema.tables()[name].insert(), [{"time": now, **row} for row in rows[begin : begin + _ROWS]])
 
-    def add_once(self, name: str, row: Mapping[str, Any]) -> bool:
+    def add_once(self, name: str, row: Mapping[str, object]) -> bool:
         """Add a row unless one of its ``key`` is there; returns whether it was added. An answer that is sent twice counts once."""
         import sqlalchemy as sa
 
