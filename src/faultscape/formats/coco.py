@@ -240,7 +240,7 @@ def crop_of(outline: object, size: tuple[int, int], box: tuple[int, int, int, in
     if isinstance(outline, list):
         inside = np.zeros((bottom - top, right - left), bool)
         for xy in _corners(outline, size)[0]:
-            _fill(inside, xy - (left, top))
+            _fill(inside, xy, (left, top))
         return inside
     ends = np.clip(np.cumsum(runs_of(outline, size)) - left * size[0], 0, (right - left) * size[0])
     down = np.repeat(np.arange(len(ends)) % 2 == 1, np.diff(ends, prepend=0))
@@ -275,12 +275,14 @@ def _corners(outline: Sequence[Any], size: tuple[int, int]) -> tuple[list[np.nda
     return corners, crossings
 
 
-def _fill(inside: np.ndarray, xy: np.ndarray) -> None:
-    """Add a polygon to a mask: each edge toggles what lies to the right of it in the rows whose centres it crosses."""
+def _fill(inside: np.ndarray, xy: np.ndarray, corner: tuple[int, int] = (0, 0)) -> None:
+    """Add a polygon to a mask, whose first pixel is that of (column, row) ``corner``: each edge toggles what lies to the right of it in the rows whose centres it crosses."""
+    x_first, y_first = corner
     height, width = inside.shape
     low, high = xy[:, 1].min(), xy[:, 1].max()
-    top, bottom = max(math.ceil(low - 0.5), 0), min(math.ceil(high - 0.5), height)
-    left, right = max(math.ceil(xy[:, 0].min() - 0.5), 0), min(math.ceil(xy[:, 0].max() - 0.5), width)
+    top, bottom = max(math.ceil(low - 0.5), y_first), min(math.ceil(high - 0.5), y_first + height)
+    left = max(math.ceil(xy[:, 0].min() - 0.5), x_first)
+    right = min(math.ceil(xy[:, 0].max() - 0.5), x_first + width)
     if top >= bottom or left >= right:
         return
     x0, y0 = xy[:, 0], xy[:, 1]
@@ -295,7 +297,9 @@ def _fill(inside: np.ndarray, xy: np.ndarray) -> None:
     column = np.clip(np.ceil(x - 0.5), left, right).astype(np.int64)
     toggles = np.zeros((bottom - top, right - left + 1), np.uint8)
     np.add.at(toggles, (row - top, column - left), np.uint8(1))  # wraps at 256, which keeps what is odd
-    inside[top:bottom, left:right] |= (np.cumsum(toggles[:, :-1], axis=1, dtype=np.uint8) & 1).astype(bool)
+    inside[top - y_first : bottom - y_first, left - x_first : right - x_first] |= (
+        np.cumsum(toggles[:, :-1], axis=1, dtype=np.uint8) & 1
+    ).astype(bool)
 
 
 def _table(document: Any, name: str, path: str | os.PathLike[str]) -> list[dict[str, Any]]:

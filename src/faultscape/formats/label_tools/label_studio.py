@@ -91,7 +91,7 @@ def check(path: Path) -> list[str]:
     except LabellingError as error:
         return [str(error)]
     said: list[str] = []
-    seen: dict[tuple[str, int], str] = {}
+    seen: set[tuple[str, int]] = set()
     budget = _LOOKED_THROUGH
     for number, task in enumerate(tasks):
         name = f"{path}, {task_name(task, number)}"
@@ -273,9 +273,10 @@ def _unknown(control: Any, kind: str, labels: list[str], config: Config | None, 
             yield f"{where}: {CONFIG} lacks the label {label[:80]!r}"
 
 
-def _twice(seen: dict[tuple[str, int], str], kind: str, id_: Any, place: str) -> list[str]:
+def _twice(seen: set[tuple[str, int]], kind: str, id_: Any, place: str) -> list[str]:
     """Return a sentence where an id was there before."""
     if type(id_) is not int:
         return []
-    before = seen.setdefault((kind, id_), place)
-    return [] if before == place else [f"{place}: has the {kind} id {id_} of an earlier {kind}; import the two apart"]
+    before = (kind, id_) in seen
+    seen.add((kind, id_))
+    return [f"{place}: has the {kind} id {id_} of an earlier {kind}; import the two apart"] if before else []

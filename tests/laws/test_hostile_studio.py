@@ -1,0 +1,36 @@
+"""The law of hostile files, of Label Studio's and of COCO's: one line says what is wrong, soon, and the process neither ends nor grows."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import hostile_cases
+import hostile_studio
+from hostile_cases import Case, Told
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded as Linux does it")
+LONGEST = 500  # characters of a line, without the folder's name
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Told]:
+    names = [case.name for case in hostile_studio.CASES]
+    return hostile_cases.run(tmp_path_factory.mktemp("hostile"), names, "hostile_studio")
+
+
+@pytest.mark.parametrize("case", hostile_studio.CASES, ids=lambda case: case.name)
+def test_one_line_says_what_is_wrong(case: Case, told: dict[str, Told]) -> None:
+    came = told[case.name]
+    assert came.raised == ""
+    assert came.text.isprintable()
+    assert len(came.text) <= LONGEST
+    assert re.search(case.says, came.text), came.text
+
+
+def test_each_case_has_a_name_of_its_own() -> None:
+    names = [case.name for case in (*hostile_studio.CASES, *hostile_cases.CASES)]
+    assert len(set(names)) == len(names)
