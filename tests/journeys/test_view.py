@@ -464,6 +464,13 @@ def test_an_address_that_cannot_be_had_is_refused(study: made_view.Shown, line: 
     assert said in refused_line("view", study.root, *line)
 
 
+def test_what_is_not_installed_is_named_with_the_line_that_brings_it(
+    study: made_view.Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("faultscape.verbs.view.find_spec", lambda name: None if name == "uvicorn" else name)
+    assert "view needs uvicorn, which is not installed: pip install 'faultscape[app]'" in refused_line("view", study.root)
+
+
 def test_a_folder_that_is_no_study_and_one_without_images_are_refused(tmp_path: Path, study: made_view.Shown) -> None:
     assert "is no study" in refused_line("view", tmp_path)
     (tmp_path / "study.toml").write_text((study.root / "study.toml").read_text())

@@ -6,6 +6,7 @@ is 1 less the mean over the pairs that have a number. Counts are read a shard at
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations
 from typing import Protocol
 
@@ -100,20 +101,19 @@ def between(columns: Columns, settings: Settings) -> MapCounts | Answers:
         return Answers(models, np.full((len(models), len(columns)), -1, np.int32))
 
 
-def read_counts(into: MapCounts, columns: Columns, settings: Settings) -> None:
-    """Read the counts of every shard; a shard of which some are missing or stale has none."""
+def read_counts(into: MapCounts, columns: Columns, settings: Settings) -> Iterator[int]:
+    """Read the counts of one shard after the other, and yield how many images are read; a shard of which some counts are missing or stale has none."""
     try:
         held = read_manifests(columns.root, settings)
     except FaultscapeError:
         held = None
     for where, images in columns.each_shard():
         try:
-            into.take(
-                where,
-                None if held is None or not into.models else read_block(columns.root, settings, images, into.models, held=held),
-            )
+            found = read_block(columns.root, settings, images, into.models, held=held) if held and into.models else None
         except FaultscapeError:
-            into.take(where, None)
+            found = None
+        into.take(where, found)
+        yield into.read
 
 
 def _mean(values: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ fails. Whether it changed is seen from the sizes and times of its files, at most
 
 from __future__ import annotations
 
+import collections
 import threading
 import time
 from contextlib import suppress
@@ -84,7 +85,9 @@ class Library:
         columns = read_all(self._root, settings)
         said = between(columns, settings)
         if isinstance(said, MapCounts):
-            self._reader = threading.Thread(target=read_counts, args=(said, columns, settings), daemon=True)
+            counts = read_counts(said, columns, settings)
+            next(counts, None)  # what the first shard loads, nobody's first page waits for
+            self._reader = threading.Thread(target=collections.deque, args=(counts, 0), daemon=True)
             self._reader.start()
         return Opened(self._root, settings, settings.class_list, columns, said, stamp)
 

@@ -25,5 +25,5 @@ def view_study(study: str, options: ViewOptions) -> None:
                 print(f"warning: whoever can reach {options.host} can look at this study; there is no password")
             print(f"{study} is shown at {address} (read-only; Ctrl-C ends)", flush=True)
 
-        server.serve(make_app([router(library)], names=[options.host]), listener, begun)
+        server.serve(make_app([router(library)], names=server.names_of(listener, options.host)), listener, begun)
     print(f"{study} is shown no longer; nothing was changed")
