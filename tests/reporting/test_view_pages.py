@@ -72,11 +72,11 @@ def test_a_filter_changes_what_is_shown_and_the_address(browser: Any, address: s
     page = opened(browser, said)
     page.goto(address)
     page.click("summary")
-    page.select_option("select[name=set]", "night")
-    page.wait_for_url("**/?set=night")
+    page.select_option("select[name=set]", "dusk")
+    page.wait_for_url("**/?set=dusk")
     assert page.inner_text(".count b") == "5"
     page.fill("#id-asked", "part1")
-    page.wait_for_url("**/?id=part1&set=night")
+    page.wait_for_url("**/?id=part1&set=dusk")
     assert page.inner_text(".count b") == "2"
     page.select_option("select[name=sort]", "agreement")
     page.wait_for_selector("[role=alert]")
@@ -121,7 +121,7 @@ def test_ids_are_copied(browser: Any, address: str) -> None:
 def test_without_a_script_forms_and_links_do_the_same(browser: Any, address: str) -> None:
     page = opened(browser, [], java_script_enabled=False)
     page.goto(address + "/?set=main")
-    page.select_option("select[name=set]", "night")
+    page.select_option("select[name=set]", "dusk")
     page.click("button[type=submit]")
     assert page.inner_text(".count b") == "5"
     page.click(".tile a >> nth=0")
@@ -143,9 +143,9 @@ def test_pages_work_where_htmx_was_not_fetched(browser: Any, address: str, monke
     page = opened(browser, said)
     page.goto(address + "/?set=main")
     assert "htmx.min.js" not in page.content()
-    page.select_option("select[name=set]", "night")
+    page.select_option("select[name=set]", "dusk")
     page.click("button[type=submit]")
-    page.wait_for_url("**set=night**")
+    page.wait_for_url("**set=dusk**")
     assert page.inner_text(".count b") == "5"
     assert "id=" not in page.url  # empty fields are left out
     assert said == []
