@@ -11,6 +11,8 @@ assert "site-packages" in str(Path(fs.__file__)), f"not the wheel: {fs.__file__}
 command = Path(sys.executable).parent / "faultscape"
 words = subprocess.run([command, "--help"], check=True, capture_output=True, text=True).stdout
 assert "collect" in words, words
+htmx = Path(fs.__file__).parent / "reporting" / "templates" / "app" / "htmx.min.js"
+assert htmx.stat().st_size > 10_000, "the wheel has no htmx"
 with tempfile.TemporaryDirectory() as folder:
     made = fs.demo(str(Path(folder) / "study"), scenes=24)
     assert len(made.drawn.models) == 5, made

@@ -16,6 +16,7 @@ from faultscape.study.answers.labels import Answers
 from faultscape.web.app import make_app
 
 DISCARDED, TAGGED = 3, (1, 4)  # places in the corpus
+VOID, ROWS = 255, 3  # of a label, and how many of its rows are void
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Shown:
 
     def set(self, id_: str) -> str:
         """The set, which ids of all but the first begin with."""
-        return "night" if id_.startswith("night/") else "main"
+        return "dusk" if id_.startswith("dusk/") else "main"
 
 
 def shown(folder: Path, images: int = 14, models: int = 3) -> Shown:
@@ -45,7 +46,7 @@ def shown(folder: Path, images: int = 14, models: int = 3) -> Shown:
     corpus, study = made.corpus(folder / "corpus", images=images, models=models), folder / "study"
     for number, id_ in enumerate(corpus.ids):
         if number % 3 == 0:  # the photos of the second set
-            (photo := corpus.photos / f"{id_}.png").rename(made_folder(folder / "night", id_) / photo.name)
+            (photo := corpus.photos / f"{id_}.png").rename(made_folder(folder / "dusk", id_) / photo.name)
     fs.collect(
         str(study),
         str(corpus.photos),
@@ -53,26 +54,28 @@ def shown(folder: Path, images: int = 14, models: int = 3) -> Shown:
         storage=fs.Storage(shard_size=4),
         grouping=fs.Grouping(group="{group}/*"),
     )
-    fs.collect(str(study), str(folder / "night"), set_="night", role="test", grouping=fs.Grouping(group="night/{group}/*"))
+    fs.collect(str(study), str(folder / "dusk"), set_="dusk", role="test", grouping=fs.Grouping(group="dusk/{group}/*"))
     stored = fs.study.tables.corpus.read_corpus(study)
     ids = tuple(image.id for image in stored)
-    row = {id_: corpus.ids.index(id_.removeprefix("night/")) for id_ in ids}
+    row = {id_: corpus.ids.index(id_.removeprefix("dusk/")) for id_ in ids}
     for name, stack in corpus.maps.items():  # under the ids that the study has
         for id_ in ids:
             made.write(folder / "maps" / name / f"{id_}.png", stack[row[id_]])
     fs.predict(str(study), {name: folder / "maps" / name for name in corpus.maps}, engine="local")
     fs.compare(str(study), engine="local")
     fs.select(str(study), selector="random", budget=3, as_="drawn")
-    labelled = ids[::2]
+    labelled, truths = ids[::2], {id_: corpus.truths[row[id_]].copy() for id_ in ids}
+    for label in truths.values():
+        label[:ROWS] = VOID
     for id_ in labelled:
-        made.write(folder / "labels" / f"{id_}.png", corpus.truths[row[id_]])
+        made.write(folder / "labels" / f"{id_}.png", truths[id_])
     fs.label.import_(str(study), str(folder / "labels"))
     Answers(study).discard([(ids[DISCARDED], "too dark")], "test")
     lines = [f'"{ids[k]}",rain' for k in TAGGED]
     (study / "tags.csv").write_text("\n".join(["image,tag", *lines, "nobody,rain"]) + "\n")
     return Shown(
         study, corpus, ids, {name: {id_: stack[row[id_]] for id_ in ids} for name, stack in corpus.maps.items()},
-        {id_: corpus.truths[row[id_]] for id_ in ids}, frozenset(labelled), frozenset(ids[k] for k in TAGGED), frozenset({ids[DISCARDED]}),
+        truths, frozenset(labelled), frozenset(ids[k] for k in TAGGED), frozenset({ids[DISCARDED]}),
     )  # fmt: skip
 
 
@@ -82,23 +85,24 @@ def made_folder(root: Path, id_: str) -> Path:
     return (root / id_).parent
 
 
-def client(root: Path, library: Library | None = None, **more: Any) -> Any:
-    """A client of the pages of a study, all of whose counts are read."""
+def client(root: Path, library: Library | None = None, *, strict: bool = False) -> Any:
+    """A client of the pages of a study, all of whose counts are read; ``strict`` raises what an app lets out."""
     from fastapi.testclient import TestClient
 
     library = library or Library(root)
     library.wait()
     return TestClient(
-        make_app([router(library)], **more),
+        make_app([router(library)]),
         base_url="http://127.0.0.1:8750",
-        raise_server_exceptions=False,
+        raise_server_exceptions=strict,
         follow_redirects=False,
     )
 
 
 def plain_miou(one: np.ndarray, other: np.ndarray) -> float:
-    """The mean IoU over the classes that either map shows, pixel sets in the plainest way."""
-    found = []
+    """The mean IoU over the classes that either map shows, pixel sets in the plainest way; void of the first counts nowhere."""
+    found, kept = [], one != VOID
+    one, other = one[kept], other[kept]
     for class_ in sorted({*one.ravel().tolist(), *other.ravel().tolist()}):
         a, b = one == class_, other == class_
         found.append((a & b).sum() / (a | b).sum())

@@ -60,7 +60,7 @@ def loop(study: made_view.Shown, asked: dict[str, Any]) -> list[str]:
         right = [
             asked.get("id", "").lower() in id_.lower(),
             asked.get("set", study.set(id_)) == study.set(id_),
-            asked.get("role", "") in ("", "test" if study.set(id_) == "night" else "pool"),
+            asked.get("role", "") in ("", "test" if study.set(id_) == "dusk" else "pool"),
             asked.get("group", study.group(id_)) == study.group(id_),
             not shows or {"any": any(shows), "all": all(shows), "some": any(shows) and not all(shows)}.get(by, by in MODELS and shows[MODELS.index(by)]),
             {"": True, "labelled": id_ in study.labelled, "unlabelled": id_ not in study.labelled, "discarded": id_ in study.discarded, "kept": id_ not in study.discarded}[asked.get("label", "")],
@@ -80,8 +80,8 @@ def loop(study: made_view.Shown, asked: dict[str, Any]) -> list[str]:
 
 SHARES = st.sampled_from([0.05, 0.2, 0.35, 0.5, 0.65, 0.8])
 OPTIONAL = {
-    "id": st.sampled_from(["00", "PART1", "night/", "photo 01", "zebra"]),
-    "set": st.sampled_from(["main", "night"]),
+    "id": st.sampled_from(["00", "PART1", "dusk/", "photo 01", "zebra"]),
+    "set": st.sampled_from(["main", "dusk"]),
     "role": st.sampled_from(["pool", "test"]),
     "group": st.sampled_from(["part0", "part1"]),
     "class": st.sampled_from(made.NAMES),
@@ -113,7 +113,7 @@ def test_every_filter_leaves_something_out_and_something_in(study: made_view.Sho
     """Else the test above would see nothing."""
     asked = {"low": [0.5], "high": [0.5], "sort": ["-disagreement"], "by": ["some"], "selection": ["drawn"], "tag": ["rain"]}
     for value in asked.get(name, []) or [
-        {"id": "00", "set": "night", "role": "test", "group": "part1", "class": "tree", "label": "labelled"}[name]
+        {"id": "00", "set": "dusk", "role": "test", "group": "part1", "class": "tree", "label": "labelled"}[name]
     ]:
         more = {"class": "tree"} if name == "by" else {}
         found = loop(study, {name: value, **more})
@@ -161,7 +161,7 @@ def test_one_image_tells_what_each_model_is_worth_against_its_label(study: made_
 
 
 def test_images_follow_each_other_among_those_that_were_asked_for(study: made_view.Shown, pages: Any) -> None:
-    asked = {"set": "night", "sort": "-disagreement"}
+    asked = {"set": "dusk", "sort": "-disagreement"}
     order = [study.ids.index(id_) for id_ in loop(study, asked)]
     seen, number = [], order[0]
     while number is not None:
@@ -177,14 +177,16 @@ def test_a_pair_says_where_two_models_part_and_which_is_wrong(study: made_view.S
     a, b, truth = study.maps[one][id_], study.maps[other][id_], study.truths[id_]
     text = pages.get("/pair", params={"image": number, "a": one, "b": other}).text
 
+    decided = truth != made_view.VOID
+
     def percent(mask: np.ndarray) -> str:
         return f"{100 * mask.mean():.1f} %"
 
     assert f"<dt>mIoU of the two</dt><dd>{made_view.plain_miou(a, b):.3f}</dd>" in text
     assert f"<dt>pixels that differ</dt><dd>{percent(a != b)}</dd>" in text
-    assert f"<dt>only {one} wrong</dt><dd>{percent((a != truth) & (b == truth))}</dd>" in text
-    assert f"<dt>only {other} wrong</dt><dd>{percent((a == truth) & (b != truth))}</dd>" in text
-    assert f"<dt>both wrong</dt><dd>{percent((a != b) & (a != truth) & (b != truth))}</dd>" in text
+    assert f"<dt>only {one} wrong</dt><dd>{percent(decided & (a != truth) & (b == truth))}</dd>" in text
+    assert f"<dt>only {other} wrong</dt><dd>{percent(decided & (a == truth) & (b != truth))}</dd>" in text
+    assert f"<dt>both wrong</dt><dd>{percent(decided & (a != b) & (a != truth) & (b != truth))}</dd>" in text
     cells = {(x, y): ((a == x) & (b == y)).mean() for x in range(5) for y in range(5) if x != y}
     (x, y), most = max(cells.items(), key=lambda row: row[1])
     first = re.search(r"<h2>What they take it for</h2>.*?<tbody>\s*<tr>(.*?)</tr>", text, re.DOTALL)[1]
@@ -204,16 +206,19 @@ def test_what_lies_over_a_photo_shows_the_maps_of_the_study(study: made_view.Sho
     assert found.shape == (*shape, 4)
     colours = np.array([[40 * k, 255 - 40 * k, 7 * k] for k in range(5)])
     map_of = {f"model:{m}": study.maps[m][id_] for m in MODELS} | {"truth:labels": study.truths[id_]}
+    decided = study.truths[id_] != made_view.VOID
     if asked["show"] == "pair":
-        assert ((found[..., 3] > 0) == (study.maps["model-1"][id_] != study.maps["model-2"][id_])).all()
+        assert ((found[..., 3] > 0) == (decided & (study.maps["model-1"][id_] != study.maps["model-2"][id_]))).all()
     elif asked.get("as") == "right":
-        right = study.maps["model-2"][id_] == study.truths[id_]
+        right = decided & (study.maps["model-2"][id_] == study.truths[id_])
         assert len({tuple(row) for row in found[right].tolist()}) == 1
-        assert not (found[right][0] == found[~right]).all(1).any()
+        assert not (found[right][0] == found[decided & ~right]).all(1).any()
+        assert not found[~decided].any()
     else:
         there = found[..., 3] > 0
-        assert (found[..., :3] == colours[map_of[asked["show"]]])[there].all()
+        assert (found[..., :3] == colours[np.minimum(map_of[asked["show"]], 4)])[there].all()
         assert there.all() == (asked.get("as") != "outline")
+        assert there.any()
 
 
 def test_a_browser_that_has_a_picture_is_sent_none_until_its_map_changes(pages: Any) -> None:
@@ -256,7 +261,7 @@ MISTAKES = {
     "/?page=0": "page=0: input should be greater than or equal to 1",
     "/?page=99": "page=99: there is 1 page of these images",
     "/?sort=size": "sort=size: input should be ",
-    "/?set=main&set=night": "set is given twice",
+    "/?set=main&set=dusk": "set is given twice",
     "/?agree_low=.5": "agreement is that of two models: name them with a and b",
     "/?a=model-0&b=model-0": "a and b are both model-0; name two models",
     "/image/3?show=model:zebra": "'model:zebra' is no layer of this study",
@@ -464,6 +469,13 @@ def test_an_address_that_cannot_be_had_is_refused(study: made_view.Shown, line: 
     assert said in refused_line("view", study.root, *line)
 
 
+def test_what_is_not_installed_is_named_with_the_line_that_brings_it(
+    study: made_view.Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("faultscape.verbs.view.find_spec", lambda name: None if name == "uvicorn" else name)
+    assert "view needs uvicorn, which is not installed: pip install 'faultscape[app]'" in refused_line("view", study.root)
+
+
 def test_a_folder_that_is_no_study_and_one_without_images_are_refused(tmp_path: Path, study: made_view.Shown) -> None:
     assert "is no study" in refused_line("view", tmp_path)
     (tmp_path / "study.toml").write_text((study.root / "study.toml").read_text())
@@ -488,7 +500,7 @@ def test_nothing_is_written(study: made_view.Shown) -> None:
 
 
 def test_a_defect_is_one_line_in_the_terminal_and_no_traceback(
-    pages: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    study: made_view.Shown, pages: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def broken(*_: object) -> None:
         raise ZeroDivisionError("by 0")
@@ -501,3 +513,4 @@ def test_a_defect_is_one_line_in_the_terminal_and_no_traceback(
     err = capsys.readouterr().err
     assert err.startswith("faultscape: /image/4: ZeroDivisionError: by 0 (")
     assert err.count("\n") == 1
+    made_view.client(study.root, strict=True).get("/image/4")  # nothing is left for a server to log

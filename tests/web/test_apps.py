@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import socket
 import subprocess
 import sys
-import threading
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,8 @@ from PIL import Image
 import made
 from faultscape.errors import OptionError
 from faultscape.web import server
-from faultscape.web.photos import Pictures, shrink
+from faultscape.web.headers import Guard
+from faultscape.web.photos import Picture, Pictures, shrink
 from refusals import refused
 
 pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installed")
@@ -43,6 +45,7 @@ def test_only_this_machine_is_listened_to_unless_told() -> None:
         assert server.is_private(listener)
     with server.bind("0.0.0.0", 0) as listener:
         assert not server.is_private(listener)
+        assert server.names_of(listener, "0.0.0.0") == ["0.0.0.0", socket.gethostname()]  # the line that is printed says so
         assert socket.gethostname() in server.address_of(listener)
 
 
@@ -57,21 +60,6 @@ def test_pictures_are_kept_up_to_a_bound_and_the_last_used_stay() -> None:
     assert made_ == ["a", "b", "c", "d", "b"]  # b was used before a, and went for d
     assert get("x" * 4) == b"xxxx" * 10  # larger than all that is kept
     assert len(pictures) == 0
-
-
-def test_of_many_who_ask_for_one_picture_one_has_it_made() -> None:
-    pictures, made_, go = Pictures(at_once=1), [], threading.Barrier(9)
-
-    def ask() -> None:
-        go.wait(20)
-        assert pictures.get("one", lambda: (made_.append(1) or b"x", "image/png")).data == b"x"
-
-    asking = [threading.Thread(target=ask) for _ in range(9)]
-    for thread in asking:
-        thread.start()
-    for thread in asking:
-        thread.join(20)
-    assert made_ == [1]
 
 
 @pytest.mark.parametrize(
@@ -109,17 +97,53 @@ def test_a_study_is_served_until_interrupted_and_the_line_says_where(tmp_path: P
     root = made.collected(made.corpus(tmp_path / "corpus", images=2, models=1), tmp_path / "study", 8)
     line = [sys.executable, "-m", "faultscape", "view", str(root), "--port", "0"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        said = process.stdout.readline()
-        assert said.startswith(f"{root} is shown at http://127.0.0.1:")
-        address = said.split(" at ")[1].split()[0]
-        with urllib.request.urlopen(address, timeout=20) as answer:
-            assert answer.status == 200
-            assert answer.headers["server"] is None
-            assert b"2 images" in answer.read()
-        with pytest.raises(urllib.error.HTTPError, match="421"):
-            urllib.request.urlopen(urllib.request.Request(address, headers={"Host": "evil.example"}), timeout=20)
-        process.send_signal(2)
-        out, err = process.communicate(timeout=20)
+        try:
+            said = process.stdout.readline()
+            assert said.startswith(f"{root} is shown at http://127.0.0.1:")
+            address = said.split(" at ")[1].split()[0]
+            with urllib.request.urlopen(address, timeout=20) as answer:
+                assert answer.status == 200
+                assert answer.headers["server"] is None
+                assert b"2 images" in answer.read()
+            with pytest.raises(urllib.error.HTTPError, match="421"):
+                urllib.request.urlopen(urllib.request.Request(address, headers={"Host": "evil.example"}), timeout=20)
+            process.send_signal(2)
+            out, err = process.communicate(timeout=20)
+        finally:
+            process.kill()
     assert process.returncode == 0
     assert out == f"{root} is shown no longer; nothing was changed\n"
     assert err == ""
+
+
+def test_a_request_that_names_two_hosts_is_refused() -> None:
+    sent: list[Any] = []
+
+    async def app(*_: Any) -> None:
+        raise AssertionError("the app was asked")
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "headers": [(b"host", b"evil.example"), (b"Host", b"127.0.0.1")],
+        "raw_path": b"/",
+        "query_string": b"",
+    }
+    asyncio.run(Guard(app)(scope, app, send))
+    assert sent[0]["status"] == 400
+
+
+def test_a_picture_that_another_made_while_one_waited_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    pictures = Pictures()
+
+    class Waited:
+        def __enter__(self) -> None:
+            pictures._held["one"] = Picture(b"x", "image/png", "")
+
+        def __exit__(self, *_: object) -> None: ...
+
+    monkeypatch.setattr(pictures, "_at_work", Waited())
+    assert pictures.get("one", lambda: (b"y", "image/png")).data == b"x"

@@ -20,6 +20,11 @@ def template(name: str, **filters: Callable[..., Any]) -> Any:
 
 @functools.cache
 def _template(name: str, filters: tuple[tuple[str, Callable[..., Any]], ...]) -> Any:
+    return _environment(filters).get_template(name)
+
+
+@functools.cache
+def _environment(filters: tuple[tuple[str, Callable[..., Any]], ...]) -> Any:
     about = jinja2.Environment(
         loader=jinja2.PackageLoader("faultscape.reporting", "templates"),
         autoescape=True,
@@ -28,7 +33,7 @@ def _template(name: str, filters: tuple[tuple[str, Callable[..., Any]], ...]) ->
         undefined=jinja2.StrictUndefined,
     )
     about.filters |= {"coded": coded, **dict(filters)}
-    return about.get_template(name)
+    return about
 
 
 def coded(text: str) -> Any:

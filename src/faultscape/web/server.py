@@ -69,13 +69,27 @@ def is_private(listener: socket.socket) -> bool:
     return ipaddress.ip_address(listener.getsockname()[0]).is_loopback
 
 
+def names_of(listener: socket.socket, host: str) -> list[str]:
+    """Return the names, beside addresses and localhost, by which an app that listens on a socket may be asked for: the one given, and that of the machine where others reach it."""
+    return [host] if is_private(listener) else [host, socket.gethostname()]
+
+
+def configured(app: Any) -> uvicorn.Config:
+    """Return how an app is served: without a log of requests, and without what would say which server it is."""
+    return uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        timeout_keep_alive=_PATIENCE,
+        timeout_graceful_shutdown=1,
+        server_header=False,
+    )
+
+
 def serve(app: Any, listener: socket.socket, begun: Callable[[], None] | None = None) -> None:
     """Answer requests on a socket until Ctrl-C; ``begun`` is called once the first can be."""
-    config = uvicorn.Config(
-        app, log_level="warning", access_log=False, lifespan="off", timeout_keep_alive=_PATIENCE, timeout_graceful_shutdown=1, server_header=False
-    )  # fmt: skip
-    server = uvicorn.Server(config)
     if begun is not None:
         begun()
     with suppress(KeyboardInterrupt):  # uvicorn gives it on once it has ended
-        server.run(sockets=[listener])
+        uvicorn.Server(configured(app)).run(sockets=[listener])
