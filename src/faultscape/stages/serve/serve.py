@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter
-from starlette.types import ASGIApp
 
 from faultscape.stages.serve import check_pages, people_pages, result_pages, tag_pages, work_pages
 from faultscape.stages.serve.campaign import Campaign
@@ -61,8 +60,8 @@ def serve_labels(study: str, options: ServeOptions, standings_of: StandingsOf) -
     print(f"{study}: people answer no longer; all that was confirmed is kept")
 
 
-def app_of(campaign: Campaign, gate: Gate, standings: Callable[[], Standings], names: Sequence[str] = ()) -> ASGIApp:
-    """Return the app of a campaign."""
+def app_of(campaign: Campaign, gate: Gate, standings: Callable[[], Standings], names: Sequence[str] = ()) -> Any:
+    """Return the app of a campaign, as a server of ASGI takes it."""
     return make_app(routers_of(campaign, gate, standings), names=names, methods=METHODS)
 
 
