@@ -36,7 +36,8 @@ def plain_errors(form: Format, path: str | Path) -> Iterator[None]:
 def places_of(form: MaskFormat | BundleFormat | TaskFormat, folder: Path, image: str) -> tuple[Path, ...]:
     """Return where a format keeps the photo of an image, and its label where it has a file of its own; LabellingError where a person's own fails, or names a place outside the ``folder``.
 
-    >>> [path.name for path in places_of(FORMATS[1], Path("out"), "a")]
+    >>> (form,) = (form for form in FORMATS if form.name == "labelme")
+    >>> [path.name for path in places_of(form, Path("out"), "a")]
     ['a.png', 'a.json']
     """
     with plain_errors(form, folder):

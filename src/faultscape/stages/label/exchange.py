@@ -100,7 +100,7 @@ def import_labels(study: str, options: ImportOptions) -> Imported | Answered | A
         raise LabellingError(f"{source}: is a study, and no labels; name {_EXPECTED[classifies]}")
     if not classifies and Path(source).is_file() and is_id_list(source):
         raise LabellingError(f"{source}: is a table, and the labels of this study are label maps; name {_EXPECTED[False]}")
-    if taken := _of_tool(root, options, form if options.format else None, classifies=classifies):
+    if taken := _of_tool(root, Path(file), options, form if options.format else None, classifies=classifies):
         return taken
     if isinstance(form, MaskFormat | BundleFormat):
         return masks.import_(root, options, form if options.format else None)
@@ -112,10 +112,9 @@ def import_labels(study: str, options: ImportOptions) -> Imported | Answered | A
 
 
 def _of_tool(
-    root: Path, options: ImportOptions, form: Format | None, *, classifies: bool
+    root: Path, path: Path, options: ImportOptions, form: Format | None, *, classifies: bool
 ) -> ChoicesTaken | ChecksTaken | Answered | None:
     """Take in choices, answers or issues of a tool, where the source is such a file, or a folder with some; None where it is none."""
-    path = Path(options.source)
     there = [path] if path.is_file() else sorted(p for p in path.iterdir() if p.is_file() and p.suffix.lower() == ".json")
     if form is None and not classifies and (found := next((file for file in there if cvat_issues.recognise(file)), None)):
         return issues.import_(root, options, found)
