@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal, get_args
 
 import numpy as np
@@ -83,7 +84,9 @@ def alpha(
     size = int(label.max()) + 1 if len(label) else 0
     numbers = np.arange(size, dtype=float) if values is None else np.asarray(values, float)
     if numbers.ndim != 1 or len(numbers) < size or not np.isfinite(numbers).all():
-        raise OptionError(f"values: expected a finite number for each of {size} labels; got {numbers.shape[0] if numbers.ndim else 1}")
+        raise OptionError(
+            f"values: expected a finite number for each of {size} labels; got {numbers.shape[0] if numbers.ndim else 1}"
+        )
     _, item = np.unique(item, return_inverse=True)
     counts = np.zeros((int(item.max(initial=-1)) + 1, size), np.int64)
     np.add.at(counts, (item, label), 1)
@@ -140,12 +143,14 @@ def undefined_text(said: PairAgreement, names: Sequence[str], common: int = COMM
     ['anna and ben: 1 item in common; kappa needs 6']
     """
     out = []
-    for a, b in zip(*np.triu_indices(len(names), 1), strict=True):
+    for a, b in combinations(range(len(names)), 2):
         number = int(said.common[a, b])
         if number < common:
             out.append(f"{names[a]} and {names[b]}: {counted(number, 'item')} in common; kappa needs {common}")
         elif np.isnan(said.kappa[a, b]):
-            out.append(f"{names[a]} and {names[b]}: both gave one and the same answer to all {counted(number, 'common item')}; kappa is not defined")
+            out.append(
+                f"{names[a]} and {names[b]}: both gave one and the same answer to all {counted(number, 'common item')}; kappa is not defined"
+            )
     return out
 
 
@@ -163,7 +168,9 @@ def mask_counts(labelled: Iterable[Masks], annotators: int, classes: int) -> tup
     for number, (who, maps) in enumerate(labelled):
         people = vote_column(who, f"annotators of image {number}", annotators)
         if len(people) != len(maps) or len(np.unique(people)) != len(people):
-            raise LabellingError(f"image {number}: expected one map of each of its annotators; got {len(maps)} maps of {people.tolist()}")
+            raise LabellingError(
+                f"image {number}: expected one map of each of its annotators; got {len(maps)} maps of {people.tolist()}"
+            )
         images[people[:, None], people] += 1
         if len(people) < 2:
             continue

@@ -79,7 +79,9 @@ def forecast_answers(
     if not 0.5 < level < 1:
         raise OptionError(f"the level must lie between 0.5 and 1; got {level}")
     if block < 1 or limit < block or worlds < 1:
-        raise OptionError(f"expected blocks of one answer or more, a limit of a block or more, and worlds; got {block}, {limit} and {worlds}")
+        raise OptionError(
+            f"expected blocks of one answer or more, a limit of a block or more, and worlds; got {block}, {limit} and {worlds}"
+        )
     chance = float(order_chance(f_wins, g_wins))
     if max(chance, 1 - chance) >= level:
         return ChoiceForecast(0.0, (0.0, 0.0), chance, True, 1.0, limit)

@@ -100,7 +100,9 @@ def pair_shares(image: ArrayLike, f: ArrayLike, g: ArrayLike, who: ArrayLike, ch
     of, number = of.reshape(-1), len(pairs)
     people = np.bincount(of, minlength=number)
     means = np.bincount(of, voice, minlength=number) / np.maximum(people, 1)
-    return PairShares(pairs[:, 0], pairs[:, 1], pairs[:, 2], means, np.bincount(of, answers, minlength=number).astype(np.int64), people)
+    return PairShares(
+        pairs[:, 0], pairs[:, 1], pairs[:, 2], means, np.bincount(of, answers, minlength=number).astype(np.int64), people
+    )
 
 
 def wins_of(said: PairShares, models: int) -> np.ndarray:
@@ -173,7 +175,9 @@ def side_bias(
 def _bias(left: ArrayLike, number: ArrayLike, level: float) -> SideBias:
     left, number = np.asarray(left, float), np.asarray(number, float)
     fewer = np.minimum(left, number - left)
-    return SideBias(share_of(left, number, level), np.where(number > 0, np.minimum(1.0, 2 * bdtr(fewer, number.astype(int), 0.5)), np.nan))
+    return SideBias(
+        share_of(left, number, level), np.where(number > 0, np.minimum(1.0, 2 * bdtr(fewer, number.astype(int), 0.5)), np.nan)
+    )
 
 
 def _answers(
@@ -184,7 +188,9 @@ def _answers(
     share = share_for(choice)
     same_length(image=image, f=f, g=g, who=who, choice=share)
     if (f == g).any():
-        raise LabellingError(f"row {int((f == g).argmax())} compares model {int(f[(f == g).argmax()])} with itself; give the two models that were shown")
+        raise LabellingError(
+            f"row {int((f == g).argmax())} compares model {int(f[(f == g).argmax()])} with itself; give the two models that were shown"
+        )
     rows = np.flatnonzero(~np.isnan(share))
     first, second = np.minimum(f, g), np.maximum(f, g)
     share = np.where(f > g, 1 - share, share)[rows]

@@ -205,7 +205,9 @@ def _votes(
     return _Votes(matrix, np.bincount(item, minlength=number) > 0, classes, answers, people)
 
 
-Fit = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, float]]  # posterior -> parameters, their logs (A R, C), the pseudo-counts' share
+Fit = Callable[
+    [np.ndarray], tuple[np.ndarray, np.ndarray, float]
+]  # posterior -> parameters, their logs (A R, C), the pseudo-counts' share
 
 
 def _maximise(

@@ -97,7 +97,9 @@ def images_to_discuss(disputes: Sequence[Dispute], *, share: float = SHARE, leas
 def _stack(maps: Maps, classes: int) -> list[np.ndarray]:
     stack = [np.asarray(one) for one in maps]
     if not stack or len({one.shape for one in stack}) != 1 or stack[0].ndim != 2 or not stack[0].size:
-        raise LabelMapError(f"expected maps of one size, H x W, of one annotator or more; got {sorted({one.shape for one in stack})}")
+        raise LabelMapError(
+            f"expected maps of one size, H x W, of one annotator or more; got {sorted({one.shape for one in stack})}"
+        )
     kinds = {one.dtype for one in stack}
     if len(kinds) > 1 or not kinds <= {np.dtype(np.uint8), np.dtype(np.uint16)}:
         raise LabelMapError(f"expected uint8 or uint16 maps, all alike; got {sorted(str(kind) for kind in kinds)}")
@@ -115,5 +117,7 @@ def _disputed(stack: Sequence[np.ndarray]) -> np.ndarray:
 def _numbers(given: ArrayLike | None, annotators: int, name: str) -> np.ndarray:
     numbers = np.ones(annotators) if given is None else np.asarray(given, float)
     if numbers.shape != (annotators,) or not np.isfinite(numbers).all():
-        raise OptionError(f"{name}: expected a finite number for each of {annotators} annotators; got {np.array2string(numbers, threshold=6)}")
+        raise OptionError(
+            f"{name}: expected a finite number for each of {annotators} annotators; got {np.array2string(numbers, threshold=6)}"
+        )
     return numbers
