@@ -10,7 +10,9 @@ from faultscape.labelling.people.choice_forecast import forecast_answers, order_
 from refusals import refused
 
 
-def answers_needed(rng: np.random.Generator, rate: float, f_wins: int, g_wins: int, decided: float = 1.0, limit: int = 2000) -> float:
+def answers_needed(
+    rng: np.random.Generator, rate: float, f_wins: int, g_wins: int, decided: float = 1.0, limit: int = 2000
+) -> float:
     """One campaign that goes on from there, looked at after each ten answers."""
     for number in range(10, limit + 1, 10):
         chose = rng.random(10) < decided
@@ -45,10 +47,10 @@ def test_the_range_of_eighty_per_cent_holds_what_is_needed_in_four_campaigns_of_
     """Rates are drawn as the forecast takes them to be before any answer; every campaign has had twelve answers that did not settle it."""
     rng = np.random.default_rng(2)
     held, below, within, number = 0, 0, 0, 0
-    while number < 250:
+    while number < 200:
         rate = rng.random()
         f_wins = int(rng.binomial(12, rate))
-        said = forecast_answers(f_wins, 12 - f_wins, worlds=300, limit=300, seed=number)
+        said = forecast_answers(f_wins, 12 - f_wins, worlds=200, limit=300, seed=number)
         if said.settled:
             continue
         needed = answers_needed(rng, rate, f_wins, 12 - f_wins, limit=300)

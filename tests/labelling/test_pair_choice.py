@@ -22,7 +22,9 @@ def drawn_wins(rng: np.random.Generator, true: np.ndarray, games: int) -> np.nda
 
 @given(seed=st.integers(0, 10_000), models=st.integers(2, 7))
 @settings(max_examples=40, deadline=None)
-def test_scores_are_bradley_and_terrys_with_the_pseudo_counts_and_the_covariance_inverts_the_curvature(seed: int, models: int) -> None:
+def test_scores_are_bradley_and_terrys_with_the_pseudo_counts_and_the_covariance_inverts_the_curvature(
+    seed: int, models: int
+) -> None:
     rng = np.random.default_rng(seed)
     wins = rng.integers(0, 9, (models, models)) + rng.integers(0, 2, (models, models)) / 2
     np.fill_diagonal(wins, 0)
@@ -35,7 +37,9 @@ def test_scores_are_bradley_and_terrys_with_the_pseudo_counts_and_the_covariance
 
     step, curve = 1e-4, np.empty((models, models))
     for a, b in np.ndindex(curve.shape):
-        each = [s * np.eye(models)[a] + t * np.eye(models)[b] for s, t in ((step, step), (step, -step), (-step, step), (-step, -step))]
+        each = [
+            s * np.eye(models)[a] + t * np.eye(models)[b] for s, t in ((step, step), (step, -step), (-step, step), (-step, -step))
+        ]
         values = [log_posterior(found.scores + one) for one in each]
         curve[a, b] = -(values[0] - values[1] - values[2] + values[3]) / (4 * step**2)
     assert found.covariance == pytest.approx(np.linalg.pinv(curve, rcond=1e-6), abs=2e-4 * np.abs(found.covariance).max() + 1e-6)
@@ -63,19 +67,19 @@ def test_it_asks_about_models_that_are_close_and_about_those_that_few_were_asked
 
 def test_a_block_of_pairs_is_spread_out_and_without_answers_over_all() -> None:
     assert len({tuple(pair) for pair in next_pairs(np.zeros((6, 6)), 15).tolist()}) == 15
-    wins = drawn_wins(np.random.default_rng(2), np.array([1.0, 0.05, 0.0, -1.0]), 10)
+    wins = drawn_wins(np.random.default_rng(2), np.array([0.5, 0.2, 0.0, -0.3]), 4)
     pairs = next_pairs(wins, 12)
-    assert len({tuple(pair) for pair in pairs.tolist()}) > 1
+    assert len({tuple(pair) for pair in pairs.tolist()}) >= 2
     assert (pairs[:, 0] < pairs[:, 1]).all()
 
 
-def test_it_needs_fewer_answers_than_even_allocation_for_the_same_rank_correlation() -> None:
-    """Of twelve models whose scores have a spread of 2; of close models it saves nothing, and nothing of the sort is held."""
-    models, block, blocks = 12, 24, 12
+def test_it_needs_fewer_answers_than_pairs_in_turn_for_the_same_rank_correlation() -> None:
+    """Eight models whose scores have a spread of 1, fifteen campaigns of 256 answers each way."""
+    models, block, blocks, campaigns = 8, 16, 16, 15
     curves = np.zeros((2, blocks))
     for adaptive in (0, 1):
-        for campaign in range(25):
-            rng, true = np.random.default_rng(campaign), np.random.default_rng(1000 + campaign).normal(0, 2, models)
+        for campaign in range(campaigns):
+            rng, true = np.random.default_rng(campaign), np.random.default_rng(1000 + campaign).normal(0, 1, models)
             wins, queue = np.zeros((models, models)), []
             for k in range(blocks):
                 if adaptive and k:
@@ -86,11 +90,11 @@ def test_it_needs_fewer_answers_than_even_allocation_for_the_same_rank_correlati
                     pairs, queue = np.array(queue[:block]), queue[block:]
                 first = rng.random(block) < expit(true[pairs[:, 0]] - true[pairs[:, 1]])
                 np.add.at(wins, tuple(np.where(first[:, None], pairs, pairs[:, ::-1]).T), 1)
-                curves[adaptive, k] += spearman(score_posterior(wins).scores, true) / 25
+                curves[adaptive, k] += spearman(score_posterior(wins).scores, true) / campaigns
     even, chosen = curves
-    needed = int((even >= even[-1]).argmax()) + 1
-    assert int((chosen >= even[needed - 1]).argmax()) + 1 <= 0.75 * needed
-    assert chosen[-1] > even[-1] + 0.01
+    needed, fewer = int((even >= 0.9).argmax()) + 1, int((chosen >= 0.9).argmax()) + 1
+    assert 1 < fewer <= 0.8 * needed
+    assert chosen[-5:].mean() > even[-5:].mean() + 0.01
 
 
 def test_what_are_no_wins_is_refused_in_one_line() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal, get_args
 
 import numpy as np
@@ -142,7 +143,7 @@ def undefined_text(said: PairAgreement, names: Sequence[str], common: int = COMM
     ['anna and ben: 1 item in common; kappa needs 6']
     """
     out = []
-    for a, b in zip(*np.triu_indices(len(names), 1), strict=True):
+    for a, b in combinations(range(len(names)), 2):
         number = int(said.common[a, b])
         if number < common:
             out.append(f"{names[a]} and {names[b]}: {counted(number, 'item')} in common; kappa needs {common}")

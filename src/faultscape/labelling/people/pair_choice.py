@@ -2,11 +2,12 @@
 
 Conventions: ``wins`` (J, J) are wins of the row model over the column model, halves for answers that chose neither. Scores are Bradley and Terry's, natural logarithms of mean zero; their posterior is taken to be normal
 about its mode. Its prior is ``pseudo_count`` wins of each model over all others together and as many losses, spread evenly over the other models, also over those it never met: unlike in a
-ranking that is wanted here, where what nobody was asked must not count as known. A pair's priority is the chance that its order is the other one than it seems, times the share of the variance of its difference
-that one more answer would take away. Answers that were asked for adaptively rank models as any others do; a share of wins over the pairs asked is no fair mean any more.
-Source: Bradley and Terry 1952; the normal posterior and the choice by expected information: Glickman and Jensen 2005; the product with the chance of a wrong order is ours. It pays late and
-where models differ: in simulations a mean rank correlation of .95 took 336 answers in place of 448 with even allocation for 8 models whose scores have a spread of 1, 408 in place of 648 for 12, 680 in place of 760
-for 20, and 144 in place of 240 for 12 with a spread of 2; up to .85, and among models that are all close (a spread of .5), it saves nothing.
+ranking that is wanted here, where what nobody was asked must not count as known. A pair's priority is the standard deviation of its order, sqrt(q (1 - q)), q the chance that it is the other one than it seems, times the share of the variance of its
+difference that one more answer would take away: q itself would spend nearly all on two models that are as good as equal. Answers that were asked for adaptively rank models as any
+others do; a share of wins over the pairs asked is no fair mean any more.
+Source: Bradley and Terry 1952; the normal posterior and the choice by expected information: Glickman and Jensen 2005; the weight by the order's doubt is ours. Against pairs in turn, for the same mean rank correlation in
+simulations (true scores normal, of a spread of 1): 8 models 128 answers in place of 160 for .9, 304 in place of 544 for .95; 12 models 192 for 240 and 408 for 600; 20 models 320 for 360 and 640 for 760. Up to
+.8, where 5 to 8 answers a model are enough, it saves nothing.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def score_posterior(wins: ArrayLike, pseudo_count: float = PSEUDO_COUNT) -> Scor
     information = (wins + wins.T) * _spread(scores)
     curve = np.diag(information.sum(1)) - information
     flat = np.full((j, j), 1 / j)  # the shift, which no answer speaks of
-    return ScorePosterior(scores, np.linalg.inv(curve + flat) - flat)
+    covariance = np.linalg.inv(curve + flat) - flat
+    return ScorePosterior(scores, (covariance + covariance.T) / 2)
 
 
 def pair_priorities(posterior: ScorePosterior) -> np.ndarray:
@@ -94,6 +96,7 @@ def _priorities(scores: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     own = np.diag(covariance)
     variance = np.maximum(own[:, None] + own - 2 * covariance, np.finfo(float).tiny)
     told = _spread(scores) * variance
-    out = ndtr(-np.abs(scores[:, None] - scores) / np.sqrt(variance)) * told / (1 + told)
+    wrong = ndtr(-np.abs(scores[:, None] - scores) / np.sqrt(variance))
+    out = np.sqrt(wrong * (1 - wrong)) * told / (1 + told)
     np.fill_diagonal(out, 0.0)
     return out
