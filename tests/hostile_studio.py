@@ -1,6 +1,6 @@
 """Hostile files of Label Studio and of COCO: cases as `hostile_cases` has them, read and looked through by their formats directly.
 
-Conventions: what a case tells is the sentence of the first label that cannot be read, of the file where that cannot, or what `check` finds first. It is the same class of Case, and CASES may be added to the others.
+Conventions: what a case tells is the sentence of the first label that cannot be read, of the file where that cannot, or what `check` finds first; of a file that is large and good, that it was read. It is the same class of Case, and CASES may be added to the others.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _first(form: Any, folder: Path, name: str) -> str:
             label.read(fs.classes.resolve("voc"))
     except fs.errors.LabellingError as error:
         return str(error)
-    return checked[0]
+    return checked[0] if checked else "was read"
 
 
 def _studio(folder: Path) -> str:
@@ -67,6 +67,12 @@ def _pairs(folder: Path) -> str:
         return str(error)
 
 
+def _said(folder: Path) -> str:
+    from faultscape.formats.label_tools import label_studio
+
+    return label_studio.check(folder / "tasks.json")[0]
+
+
 def _result(kind: str, value: Any, **more: Any) -> dict[str, Any]:
     return {
         "id": "a",
@@ -90,7 +96,8 @@ def _png(size: tuple[int, int], *, colour: int = 6) -> bytes:
     width, height = size
     channels = {0: 1, 6: 4, 2: 3}[colour]
     packer = zlib.compressobj(9)
-    data = b"".join([*(packer.compress(bytes(1 + width * channels)) for _ in range(min(height, 16_384))), packer.flush()])
+    rows = height if width * height <= 1 << 26 else 1  # of more it is the head that counts
+    data = b"".join([*(packer.compress(bytes(1 + width * channels)) for _ in range(rows)), packer.flush()])
 
     def chunk(name: bytes, body: bytes) -> bytes:
         return len(body).to_bytes(4, "big") + name + body + zlib.crc32(name + body).to_bytes(4, "big")
@@ -149,34 +156,28 @@ STUDIO = (
     _of_studio("a type that is a list", _tasks(_result("rectanglelabels", BOX) | {"type": ["a"]}), "result 0: a result without a type has no area"),
     _of_studio("an id that is a list", _tasks(_result("rectangle", BOX) | {"id": [1], "value": BOX}), "result 0: has no label"),
     _of_studio("a label of a million letters", _tasks(_result("rectanglelabels", BOX) | {"value": BOX | {"rectanglelabels": ["x" * 1_000_000]}}), "result 0: 'x{80}' is no class"),
-    _of_studio("a polygon that takes minutes", lambda: _tasks(_result("polygonlabels", {"points": [[0, -9e5], [1, 9e5]] * 200_000}, original_width=10_000, original_height=10_000)), "would take too long"),
+    _of_studio("a polygon that takes minutes", lambda: _tasks(_result("polygonlabels", {"points": [[0, -9e4], [1, 9e4]] * 200_000}, original_width=10_000, original_height=10_000)), "would take too long"),
     _of_studio("ten thousand ellipses on the largest image", lambda: _tasks(*[_result("ellipselabels", {"x": 50, "y": 50, "radiusX": 90, "radiusY": 90}, id=str(k), original_width=SIZE, original_height=SIZE) for k in range(10_000)]), "painting its 10,000 masks would take some"),
-    _of_studio("one ellipse on the largest image", _tasks(_result("ellipselabels", {"x": 50, "y": 50, "radiusX": 90, "radiusY": 90}, original_width=SIZE, original_height=SIZE), {"value": 1}), "result 1: has no value"),
+    _of_studio("one ellipse on the largest image", _tasks(_result("ellipselabels", {"x": 50, "y": 50, "radiusX": 90, "radiusY": 90}, original_width=SIZE, original_height=SIZE)), "^was read$"),
     _of_studio("runs that are words", _brush(["a"]), "its runs are no bytes|no head"),
     _of_studio("runs below 0", _brush([0, 0, 0, 192, 57, 27, 249, -1]), "whole numbers from 0 to 255"),
     _of_studio("runs of 10**30", _brush([0, 0, 0, 192, 57, 27, 249, 10**30]), "whole numbers from 0 to 255"),
-    _of_studio("runs of another image", lambda: _brush(_rle(4 * 999)), "are of 3,996 values; an image of 48 pixels has 192"),
-    _of_studio("runs without a block", lambda: _brush(_rle(192)), "end before the last pixel"),
+    _of_studio("runs of another image", partial(_brush, _rle(4 * 999)), "are of 3,996 values; an image of 48 pixels has 192"),
+    _of_studio("runs without a block", partial(_brush, _rle(192)), "end before the last pixel"),
     _of_studio("runs beyond the image", lambda: _brush(_rle(192, b"\xff" * 40)), "go beyond the last pixel"),
     _of_studio("ten million runs of a small image", lambda: _brush([0] * 10_000_000), "its runs take 10,000,000 bytes, more than a mask of 48 pixels can"),
-    _of_studio("eight million bytes of single values", lambda: _brush(_rle(4 * 5000**2, bytes(8_000_000)), 5000), "end before the last pixel"),
-    _of_studio("a mask of the largest image", lambda: _brush(_whole(SIZE), SIZE).replace("]}}]}]}]", "]}}, 5]}]}]"), "result 1: has no value"),
+    _of_studio("four million bytes of single values", lambda: _brush(_rle(4 * 5000**2, bytes(4_000_000)), 5000), "end before the last pixel"),
+    _of_studio("a mask of the largest image", lambda: _brush(_whole(SIZE), SIZE), "^was read$"),
     _of_studio("a hundred masks of the largest image", lambda: _brush(_whole(SIZE), SIZE, 100), "painting its 100 masks would take some"),
     _of_studio("base64 that is none", _tasks(_result("bitmasklabels", {"imageDataURL": "data:image/png;base64," + "%" * 100})), "no PNG in base64"),
     _of_studio("base64 beyond ASCII", _tasks(_result("bitmasklabels", {"imageDataURL": "data:image/png;base64,图图"})), "no PNG in base64"),
     _of_studio("a PNG that says 10^10 pixels", lambda: _bitmask((100_000, 1), (8, 6)), "its mask is 100000 x 1 pixels, its image 8 x 6"),
     _of_studio("a PNG of the largest image", lambda: _bitmask((SIZE, SIZE), (SIZE, SIZE)), "masks of more than 67,108,864 pixels"),
-    _of_studio("a PNG that unpacks to 268 MB", lambda: _bitmask((8192, 8192), (8192, 8192)).replace('"id": 1, "data"', '"id": 1, "x": 1, "data"', 1).replace("]}]}]", ", 5]}]}]"), "result 1: has no value"),
+    _of_studio("a PNG that unpacks to 268 MB", lambda: _bitmask((8192, 8192), (8192, 8192)), "^was read$"),
     _of_studio("a PostScript file as mask", _tasks(_result("bitmasklabels", {"imageDataURL": "data:image/png;base64," + base64.b64encode(b"%!PS-Adobe-3.0 EPSF-3.0\n").decode()})), "no picture that can be read"),
-    Case("label studio: entities within entities", lambda folder: (_write(_tasks(), folder), _write('<!DOCTYPE a [<!ENTITY x "' + "y" * 1000 + '"><!ENTITY z "' + "&x;" * 1000 + '">]><View>&z;</View>', folder, "label_config.xml")), lambda folder: _said(folder), r"label_config\.xml: has a DOCTYPE"),
-    Case("label studio: a configuration of tags within tags", lambda folder: (_write(_tasks(_result("brushlabels", {"rle": []})), folder), _write("<a>" * 500_000, folder, "label_config.xml")), lambda folder: _said(folder), r"label_config\.xml: is no XML"),
+    Case("label studio: entities within entities", lambda folder: (_write(_tasks(), folder), _write('<!DOCTYPE a [<!ENTITY x "' + "y" * 1000 + '"><!ENTITY z "' + "&x;" * 1000 + '">]><View>&z;</View>', folder, "label_config.xml")), _said, r"label_config\.xml: has a DOCTYPE"),
+    Case("label studio: a configuration of tags within tags", lambda folder: (_write(_tasks(_result("brushlabels", {"rle": []})), folder), _write("<a>" * 500_000, folder, "label_config.xml")), _said, r"label_config\.xml: is no XML"),
 )  # fmt: skip
-
-
-def _said(folder: Path) -> str:
-    from faultscape.formats.label_tools import label_studio
-
-    return label_studio.check(folder / "tasks.json")[0]
 
 
 def _of_pairs(name: str, text: str, says: str) -> Case:
@@ -222,7 +223,7 @@ COCO = (
     _of_coco("a thousand masks of the largest image", lambda: _instances({"size": [SIZE, SIZE], "counts": [0, SIZE * SIZE]}, 1000, side=SIZE), "painting its 1,000 masks would take some"),
     _of_coco("one mask of the largest image", lambda: _instances({"size": [SIZE, SIZE], "counts": [0, SIZE * SIZE]}, side=SIZE), "there is no photo"),
     _of_coco("a polygon of a million edges", lambda: _instances([[0, 0, 9, 64] * 250_000 + [0, 64]]), "would take too long"),
-    _of_coco("ten thousand polygons that take minutes together", lambda: _instances([[0, 0, 9, 2000] * 500 + [0, 64]], 10_000, side=2000), "painting its 10,000 masks would take some"),
+    _of_coco("ten thousand polygons that take minutes together", lambda: _instances([[0, 0, 9, 2000] * 50 + [0, 64]], 10_000, side=2000), "painting its 10,000 masks would take some"),
     _of_coco("a polygon of numbers that are none", _instances([[float("nan"), 0, 1, 1, 2, float("inf")]]), "finite numbers"),
     _of_coco("a photo elsewhere", _instances([[0, 0, 9, 0, 9, 9]], images=[{"id": 1, "file_name": "/etc/passwd", "width": 9, "height": 9}]), "leads out of its folder"),
     _of_coco("a photo with a null in its name", _instances([[0, 0, 9, 0, 9, 9]], images=[{"id": 1, "file_name": "a\0.png", "width": 9, "height": 9}]), "leads out of its folder"),
@@ -279,7 +280,7 @@ PANOPTIC = (
     _of_panoptic("a PNG of the largest image", partial(_segments, (SIZE, SIZE), []), "has more than 67,108,864 pixels"),
     _of_panoptic("a PNG that unpacks to 201 MB", partial(_segments, (8192, 8192), []), "there is no photo"),
     _of_panoptic("a PNG elsewhere", partial(_segments, (9, 9), [], name="../../a.png"), "is no file within the folder"),
-    _of_panoptic("a PNG that ends early", partial(_segments, (9, 9), [], pixels=_png((9, 9), colour=2)[:50]), r"a\.png: "),
+    _of_panoptic("a PNG that ends early", partial(_segments, (9, 9), [], pixels=_png((9, 9), colour=2)[:40]), r"a\.png: "),
     _of_panoptic("a segment of 10**30", partial(_segments, (9, 9), [{"id": 10**30, "category_id": 1}]), "needs an id from 1 to"),
     _of_panoptic("a segment that is a list", partial(_segments, (9, 9), [[1]]), "needs an id from 1 to"),
     _of_panoptic("segments that are words", partial(_segments, (9, 9), "words"), "has no list `segments_info`"),

@@ -33,6 +33,7 @@ FOLDER = "panoptic"
 _HEAD = 1 << 20
 _COLOURS = 1 << 24
 _MOST_SEGMENTS = 100_000  # of a PNG
+_AT_ONCE = 1 << 20  # pixels
 _NOUN = "panoptic file of COCO"
 
 
@@ -249,11 +250,19 @@ def _ids(file: _File, row: dict[str, Any], size: tuple[int, int], where: str, cl
             f"{png}: is {segments.shape[1]} x {segments.shape[0]} pixels, in {file.path.name} {size[0]} x {size[1]}"
         )
     known[0], table[0] = True, _void(classes, segments == 0, where)
-    if not (good := known[segments]).all():
+    if not (good := _look_up(known, segments, np.empty(segments.shape, bool))).all():
         y, x = divmod(int(np.argmin(good)), size[0])
         raise LabellingError(f"{png}: holds the segment {segments[y, x]} in column {x}, row {y}, which segments_info lacks")
-    ids = table[segments]
-    return ids.astype(np.uint8) if max((*classes.ids, *classes.void)) < 256 else ids
+    ids = np.empty(segments.shape, np.uint8 if max((*classes.ids, *classes.void)) < 256 else np.uint16)
+    return _look_up(table.astype(ids.dtype), segments, ids)
+
+
+def _look_up(table: np.ndarray, segments: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """Put what a table says of each segment into ``out``, and return it: a part at a time, since NumPy takes eight bytes for a place."""
+    flat, into = segments.reshape(-1), out.reshape(-1)
+    for k in range(0, flat.size, _AT_ONCE):
+        into[k : k + _AT_ONCE] = table[flat[k : k + _AT_ONCE]]
+    return out
 
 
 def _void(classes: Classes, where_void: np.ndarray, where: str) -> int:
@@ -287,15 +296,16 @@ def _disagreements(segments: np.ndarray, row: dict[str, Any], file: _File, where
         yield str(error)
         return
     areas = np.zeros(_COLOURS, np.int64)
-    for k in range(0, len(segments), 256):
-        np.add(areas, np.bincount(segments[k : k + 256].reshape(-1), minlength=_COLOURS), out=areas)
+    for k in range(0, segments.size, _AT_ONCE):
+        numbers, counts = np.unique(segments.reshape(-1)[k : k + _AT_ONCE], return_counts=True)
+        areas[numbers] += counts
     numbers = np.flatnonzero(areas).tolist()
     if len(numbers) > _MOST_SEGMENTS:
         yield f"{where}: its PNG holds {len(numbers):,} segments; more than {_MOST_SEGMENTS:,} are not looked through"
         return
     table = np.zeros(_COLOURS, np.int32)
     table[numbers] = np.arange(1, len(numbers) + 1)
-    np.take(table, segments, out=segments, mode="clip")
+    _look_up(table, segments, segments)
     boxes = ndimage.find_objects(segments)
     found = {number: (int(areas[number]), box) for number, box in zip(numbers, boxes, strict=True)}
     listed = {id_ for id_, _, _ in infos}

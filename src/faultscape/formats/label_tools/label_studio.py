@@ -23,7 +23,7 @@ from faultscape.formats.label_tools.named_ids import known_ids, name_of_ids, not
 from faultscape.formats.label_tools.named_masks import check_size, class_masks, painted
 from faultscape.formats.label_tools.outlines import outlines as outlines_of
 from faultscape.formats.label_tools.studio import brush
-from faultscape.formats.label_tools.studio.shapes import AREAS, PNG, bitmask, piece_of, type_of
+from faultscape.formats.label_tools.studio.shapes import AREAS, PNG, check_bitmask, piece_of, type_of
 from faultscape.formats.label_tools.studio.tasks import (
     CONFIG,
     Config,
@@ -44,7 +44,7 @@ _OF_THE_WHOLE = frozenset(  # they say something of the image, or of a shape tha
     {"labels", "choices", "textarea", "rating", "taxonomy", "number", "datetime", "pairwise", "ranker", "relation"}
 )
 _HEAVY = 100  # masks of a brush in one task: each is held at four bytes a pixel, or more, by the browser
-_LOOKED_THROUGH = 64 << 20  # bytes of runs that are decoded to be checked
+_LOOKED_THROUGH = 8 << 20  # bytes of runs and of PNG that are walked through to be checked
 
 
 def write_brush(
@@ -84,7 +84,10 @@ def read(path: Path, *, predictions: bool = False) -> list[ToolLabel]:
 
 
 def check(path: Path) -> list[str]:
-    """Return what Label Studio would refuse or show wrongly of a file of tasks, a sentence each; label_config.xml beside it is looked at where it is there."""
+    """Return what Label Studio would refuse or show wrongly of a file of tasks, a sentence each; label_config.xml beside it is looked at where it is there.
+
+    Runs are walked through up to 8 million bytes of a file; of further ones only the number of values is compared with the size.
+    """
     try:
         tasks = load(path)
         config = read_config(path.parent / CONFIG) if (path.parent / CONFIG).is_file() else None
@@ -243,11 +246,11 @@ def _faults(results: list[Any], place: str, config: Config | None, budget: int) 
             if AREAS.get(kind) == "brush" and isinstance(runs := value.get("rle"), list):
                 cost = len(runs) if len(runs) <= budget else 0
                 if cost or brush.values_of(runs) != 4 * width * height:
-                    brush.decode(runs, width * height)
+                    brush.check(runs, width * height)
             elif AREAS.get(kind) == "bitmask" and isinstance(text := value.get("imageDataURL"), str):
                 cost = len(text) if len(text) <= budget else 0
                 if cost:
-                    bitmask(text, (width, height), where)
+                    check_bitmask(text, (width, height), where)
             else:
                 cost = 0
             budget -= cost

@@ -15,7 +15,7 @@ import numpy as np
 
 from faultscape.errors import LabelMapError
 
-MOST_BYTES = 8 << 20  # of one mask: noise on 4 million pixels takes as many
+MOST_BYTES = 4 << 20  # of one mask: noise on 4 million pixels takes as many
 _KINDS = (3, 4, 8, 16)
 _HEAD = 53  # bits
 _WORD = 8
@@ -53,33 +53,25 @@ def decode(rle: bytes | Sequence[int], pixels: int) -> np.ndarray:
     >>> decode([0, 0, 0, 8, 57, 27, 252, 127, 241, 128, 0], 2)
     array([255,   0], dtype=uint8)
     """
-    if len(rle) > min(MOST_BYTES, 8 * pixels + 16):
-        raise LabelMapError(f"its runs take {len(rle):,} bytes, more than a mask of {pixels:,} pixels can")
-    try:
-        data = bytes(rle)
-    except (TypeError, ValueError):
-        raise LabelMapError("its runs are no bytes: they must be whole numbers from 0 to 255") from None
-    wide = _widths(data, pixels)
-    begins = _blocks(data, wide)
-    single, kind, length = _facts(_words(data, begins), wide)
+    data, wide, begins, single, kind, length = _walked(rle, pixels)
     ends = np.cumsum(length)
-    if not len(ends) or ends[-1] < 4 * pixels:
-        raise LabelMapError("its runs end before the last pixel")
-    count = int(np.searchsorted(ends, 4 * pixels)) + 1
-    if ends[count - 1] != 4 * pixels:
-        raise LabelMapError("its runs go beyond the last pixel")
-    begins, single, kind, length, ends = (each[:count] for each in (begins, single, kind, length, ends))
     first = begins + 3 + wide[kind]  # bit of a block's first value
-    if first[-1] + _WORD * (length[-1] if single[-1] else 1) > 8 * len(data):
-        raise LabelMapError("its runs end before the last pixel")
     before = (ends - length) // 4  # pixels before a block
     share = ends // 4 - before
     values = np.where(single, share, 1)
-    block = np.repeat(np.arange(count), values)
+    block = np.repeat(np.arange(len(begins)), values)
     place = np.arange(len(block)) - np.repeat(np.cumsum(values) - values, values)
     skipped = np.where(single[block], 4 * (before[block] + place) + 3 - (ends - length)[block], 0)
     alpha = _words(data, first[block] + _WORD * skipped) >> 24
     return np.repeat(alpha.astype(np.uint8), np.where(single, 1, share)[block])
+
+
+def check(rle: bytes | Sequence[int], pixels: int) -> None:
+    """Raise LabelMapError where `decode` would, making no mask.
+
+    >>> check(encode(np.eye(3, dtype=bool)), 9)
+    """
+    _walked(rle, pixels)
 
 
 def values_of(rle: bytes | Sequence[int]) -> int:
@@ -97,6 +89,29 @@ def values_of(rle: bytes | Sequence[int]) -> int:
     return int.from_bytes(head[:4])
 
 
+def _walked(rle: bytes | Sequence[int], pixels: int) -> tuple[bytes, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the bytes, the widths of lengths, and of each block where it begins, whether it holds single values, its kind and its length, once they are found to make so many pixels."""
+    if len(rle) > min(MOST_BYTES, 8 * pixels + 16):
+        raise LabelMapError(f"its runs take {len(rle):,} bytes, more than a mask of {pixels:,} pixels can")
+    try:
+        data = bytes(rle)
+    except (TypeError, ValueError):
+        raise LabelMapError("its runs are no bytes: they must be whole numbers from 0 to 255") from None
+    wide = _widths(data, pixels)
+    begins = _blocks(data, wide)
+    single, kind, length = _facts(_words(data, begins), wide)
+    ends = np.cumsum(length)
+    if not len(ends) or ends[-1] < 4 * pixels:
+        raise LabelMapError("its runs end before the last pixel")
+    count = int(np.searchsorted(ends, 4 * pixels)) + 1
+    if ends[count - 1] != 4 * pixels:
+        raise LabelMapError("its runs go beyond the last pixel")
+    begins, single, kind, length = (each[:count] for each in (begins, single, kind, length))
+    if begins[-1] + 3 + wide[kind[-1]] + _WORD * (length[-1] if single[-1] else 1) > 8 * len(data):
+        raise LabelMapError("its runs end before the last pixel")
+    return data, wide, begins, single, kind, length
+
+
 def _widths(data: bytes, pixels: int) -> np.ndarray:
     """Return the widths of the four kinds of lengths, once the head is found to fit."""
     if (said := values_of(data)) != 4 * pixels:
@@ -109,19 +124,24 @@ def _widths(data: bytes, pixels: int) -> np.ndarray:
 
 def _facts(words: np.ndarray, wide: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return of blocks, whose first bits lead the ``words``, whether they hold single values, their kind, and how many values they stand for."""
-    kind = (words >> 29 & 3).astype(np.int64)
-    length = ((words << np.uint32(3)) >> (32 - wide[kind]).astype(np.uint32)).astype(np.int64) + 1
-    return words >> 31 == 0, kind, length
+    kind = words >> np.uint32(29) & np.uint32(3)
+    length = (words << np.uint32(3) >> (32 - wide).astype(np.uint32)[kind]).astype(np.int64) + 1
+    return words >> np.uint32(31) == 0, kind, length
 
 
 def _blocks(data: bytes, wide: np.ndarray) -> np.ndarray:
     """Return the bit at which each block begins, also of those that the zeros behind the last one make."""
     found, at, end = [], _HEAD, 8 * len(data)
+    padded = np.frombuffer(data + bytes(4), np.uint8)
     while at < end:
         byte = at // 8
-        bits = np.arange(8 * byte, min(8 * (byte + _CHUNK), end))
-        single, kind, length = _facts(_words(data, bits), wide)
-        after = (bits + 3 + wide[kind] + _WORD * np.where(single, length, 1) - 8 * byte).tolist()
+        some = padded[byte : byte + _CHUNK + 3].astype(np.uint32)
+        words = some[:-3] << np.uint32(24) | some[1:-2] << np.uint32(16) | some[2:-1] << np.uint32(8) | some[3:]
+        words = (words[:, None] << np.arange(8, dtype=np.uint32)).reshape(-1)[: end - 8 * byte]  # one for each bit
+        head = words >> np.uint32(29)  # run or not, and the kind
+        count = (words << np.uint32(3) >> np.tile((32 - wide).astype(np.uint32), 2)[head]) + np.uint32(1)
+        count[head >= 4] = 1
+        after = (np.arange(len(words), dtype=np.uint32) + np.tile(wide.astype(np.uint32) + 3, 2)[head] + _WORD * count).tolist()
         here, place = [], at - 8 * byte
         while place < len(after):
             here.append(place)

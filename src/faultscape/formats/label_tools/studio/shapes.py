@@ -142,7 +142,19 @@ def _brush(rle: list[int], size: tuple[int, int]) -> Box:
 
 
 def bitmask(text: str, size: tuple[int, int], where: str) -> Box:
-    """Return where the alpha of a PNG in base64 is above 0."""
+    """Return where the alpha of a PNG in base64 is above 0; LabellingError where it is none, has another size or no transparency."""
+    with decoding(where, LabellingError):
+        return 0, 0, np.asarray(_opened(text, size, where).convert("RGBA").getchannel("A")) > 0
+
+
+def check_bitmask(text: str, size: tuple[int, int], where: str) -> None:
+    """Raise LabellingError where `bitmask` would, but for pixels that are damaged: none is looked at."""
+    with decoding(where, LabellingError):
+        _opened(text, size, where).verify()
+
+
+def _opened(text: str, size: tuple[int, int], where: str) -> Image.Image:
+    """Return the PNG of a bitmask, not decoded yet."""
     try:
         data = base64.b64decode(text.removeprefix(PNG), validate=True)
     except (binascii.Error, ValueError):
@@ -159,4 +171,4 @@ def bitmask(text: str, size: tuple[int, int], where: str) -> Box:
             raise LabellingError(
                 f"{where}: its mask has no transparency, and so covers the whole image; save it as PNG with alpha"
             )
-        return 0, 0, np.asarray(picture.convert("RGBA").getchannel("A")) > 0
+        return picture
