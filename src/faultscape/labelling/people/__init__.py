@@ -1,1 +1,5 @@
-"""What several people said of the same things: their consensus, how far they agree, which of two models they prefer, and who is asked what next."""
+"""What several people said of the same things: their consensus, how far they agree, which of two models they prefer, and what to ask next."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

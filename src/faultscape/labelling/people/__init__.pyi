@@ -1,0 +1,15 @@
+from .annotator_agreement import alpha as alpha
+from .annotator_agreement import mask_agreement as mask_agreement
+from .annotator_agreement import mask_counts as mask_counts
+from .annotator_agreement import pair_agreement as pair_agreement
+from .choice_forecast import forecast_answers as forecast_answers
+from .choices import consistency as consistency
+from .choices import pair_shares as pair_shares
+from .choices import side_bias as side_bias
+from .crowd_votes import dawid_skene as dawid_skene
+from .crowd_votes import majority_vote as majority_vote
+from .crowd_votes import one_coin as one_coin
+from .mask_consensus import consensus as consensus
+from .mask_consensus import dispute as dispute
+from .mask_consensus import images_to_discuss as images_to_discuss
+from .pair_choice import next_pairs as next_pairs
