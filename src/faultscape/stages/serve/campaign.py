@@ -102,6 +102,15 @@ class Campaign:
         self._restore()
 
     @property
+    def nothing(self) -> str:
+        """Why nothing is asked, '' where something is."""
+        if self._asked.items:
+            return ""
+        if self.task == QUESTIONS:
+            return f"selection {self.options.selection!r} asks no question that is open: every image has a label"
+        return f"selection {self.options.selection!r} holds no duels of two models, so there is nothing to choose between; masks go out with `faultscape label export`"
+
+    @property
     def title(self) -> str:
         """The name of the study."""
         return self.root.resolve().name
@@ -351,12 +360,8 @@ class Campaign:
             else choice_items(slots)
         )
         items = [item for item in items if item.image in images]
-        if not items and not classifies:
-            raise StudyError(
-                f"selection {options.selection!r} holds no duels of two models, so there is nothing to choose between; choices need `faultscape select` without --selector, and masks go out with `label export`"
-            )
-        if not items:
-            raise StudyError(f"selection {options.selection!r} asks no question that is open: every image has a label")
+        if not slots.images:
+            raise StudyError(f"every image of selection {options.selection!r} is discarded, and no spare is left")
         models = dict.fromkeys(name for item in items if isinstance(item, ChoiceItem) for name in (item.first, item.second))
         shown = digests(self.root, models, [item.image for item in items])
         items = [i for i in items if not isinstance(i, ChoiceItem) or {(i.first, i.image), (i.second, i.image)} <= shown.keys()]
