@@ -12,7 +12,7 @@ import faultscape as fs
 import made
 from faultscape.stages.view.library import Library
 from faultscape.stages.view.pages import router
-from faultscape.study.tables.answers import Answers
+from faultscape.study.answers.labels import Answers
 from faultscape.web.app import make_app
 
 DISCARDED, TAGGED = 3, (1, 4)  # places in the corpus

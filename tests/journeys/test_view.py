@@ -21,7 +21,7 @@ import made
 import made_answers
 import made_view
 from faultscape.stages.view.library import Library
-from faultscape.study.tables.answers import Answers
+from faultscape.study.answers.labels import Answers
 from refusals import refused_line
 
 pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installed")

@@ -20,7 +20,7 @@ from faultscape.stages import evidence
 from faultscape.study.parts import read_manifest
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps, selections
-from faultscape.study.tables.answers import Answers
+from faultscape.study.answers.labels import Answers
 from faultscape.study.tables.corpus import Image, duplicates_column, images_of, read_columns
 from faultscape.study.tables.logs import bare
 
