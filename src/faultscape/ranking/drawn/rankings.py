@@ -112,6 +112,7 @@ def draw_rankings(
             allowed = drawn_estimates.unbiased(counted, images, accuracy, proxy, pool, rest, future=future, groups=groups)
         else:
             allowed = domain_scores(counted, images, accuracy, proxy, pool, where)
+            allowed.notes.extend([drawn_estimates.NO_PART] if rest is not None and rest[1] else [])
         found, even, reused, said, told = allowed.estimates, allowed.even, allowed.reused, allowed.notes, allowed.groups
     else:
         said = [
