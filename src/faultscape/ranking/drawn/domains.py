@@ -53,7 +53,9 @@ def domain(
     """
     values, inside = np.atleast_2d(np.asarray(losses, dtype=float)), np.asarray(inside)
     if inside.shape != (len(probability),) or inside.dtype != bool:
-        raise RankingError(f"a domain says yes or no of each of {len(probability)} draws; got {inside.dtype} of shape {inside.shape}")
+        raise RankingError(
+            f"a domain says yes or no of each of {len(probability)} draws; got {inside.dtype} of shape {inside.shape}"
+        )
     number = int(inside.sum())
     if not number or (size is not None and number > size):
         raise RankingError(
@@ -106,7 +108,9 @@ def _ratio(
         covariance, unit = np.full_like(covariance, np.nan), 1.0
     else:
         drawn = len(inside)
-        covariance = estimates.lure(left, probability, pool, (-np.inf, np.inf)).covariance * number / (number - 1) * (drawn - 1) / drawn
+        covariance = (
+            estimates.lure(left, probability, pool, (-np.inf, np.inf)).covariance * number / (number - 1) * (drawn - 1) / drawn
+        )
         images = number * pool / drawn if size is None else size
         unit = float((weights**2).sum() / total**2 * number / (-images * np.log1p(-number / images)))
     even = weights[inside] * number / total
@@ -167,7 +171,9 @@ def domain_scores(
         steps = estimates.uniform_steps(len(names), counted.pool)
         reused = estimates.inside(domain(own, steps, counted.pool, inside, size=size, proxy=beside, span=(-span, span))).loss
     of = f"{size:,} of the {counted.pool:,} images" if size is not None else f"those of the {counted.pool:,} images"
-    notes.append(f"scores of this pool are of {of} that could be drawn which lie in {where.words}: weighted means over the {int(inside.sum())} of {len(names)} counted draws that fell there")
+    notes.append(
+        f"scores of this pool are of {of} that could be drawn which lie in {where.words}: weighted means over the {int(inside.sum())} of {len(names)} counted draws that fell there"
+    )
     if not where.known:
         notes.append(
             f"which images lie in {where.words} is known only of those that people looked at: an image that nobody tagged counts as outside, and nothing is taken from what models say of the others"

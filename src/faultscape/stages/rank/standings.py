@@ -102,7 +102,9 @@ def standings_of(
             )
         if not mine:
             raise RankingError(f"every image of selection {asked.selection!r} is discarded, and no spare is left")
-        raise RankingError(f"not one of the {len(mine)} images of selection {asked.selection!r}{of} has a label in truth {truth!r}")
+        raise RankingError(
+            f"not one of the {len(mine)} images of selection {asked.selection!r}{of} has a label in truth {truth!r}"
+        )
     if (
         not known.settings.classifies
         and not known.choices

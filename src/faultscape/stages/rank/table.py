@@ -75,8 +75,9 @@ def _target(root: Path, options: RankOptions) -> Path | None:
         return None
     target = local(options.output, "standings of --where")
     if target.is_dir() or not target.absolute().parent.is_dir():
-        raise OptionError(f"--output {options.output}: {'is a folder' if target.is_dir() else 'its folder is not there'}; name the file to write")
+        raise OptionError(
+            f"--output {options.output}: {'is a folder' if target.is_dir() else 'its folder is not there'}; name the file to write"
+        )
     if target.resolve().parent == root.resolve() and re.fullmatch(r"standings(-.*)?\.json", target.name):
         raise OptionError(f"--output {options.output}: holds the standings of whole selections; name another file")
     return target
-

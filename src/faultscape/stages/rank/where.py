@@ -52,7 +52,9 @@ def conditions(where: Sequence[str]) -> tuple[tuple[str, str], ...]:
         key, equals, value = text.partition("=")
         key, value = key.strip(), value.strip()
         if not equals or not key or not value:
-            raise OptionError(f"--where {text}: is no condition; write KEY=VALUE, for example tag=night, with KEY one of {', '.join(KEYS)}")
+            raise OptionError(
+                f"--where {text}: is no condition; write KEY=VALUE, for example tag=night, with KEY one of {', '.join(KEYS)}"
+            )
         if key not in KEYS:
             raise OptionError(f"--where {text}: {key!r} is not known; use {', '.join(KEYS)}.{closest(key, KEYS)}")
         found[key, value] = None
