@@ -24,7 +24,11 @@ class Kind:
 
 
 KINDS = (
-    Kind("novel appearance", "n", "An object looks unlike those of its class that models learn from: another design, material, colour or state."),
+    Kind(
+        "novel appearance",
+        "n",
+        "An object looks unlike those of its class that models learn from: another design, material, colour or state.",
+    ),
     Kind("untypical viewpoint", "v", "An object is seen from an angle from which it is rarely photographed."),
     Kind("extreme scale", "s", "An object takes far more or far less of the image than its class usually does."),
     Kind("part only", "p", "Only a part of an object is in view, or is left uncovered by others."),
@@ -53,11 +57,17 @@ def kinds_of(own: Mapping[str, str], place: str = "study.toml") -> tuple[Kind, .
     says, taken = {kind.name: kind.says for kind in KINDS}, dict[str, str]()
     for name, key in own.items():
         if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > 100:
-            raise LabellingError(f"{place}: tags: {name[:100]!r} is no name of a kind; expected up to 100 printable characters, without spaces around them")
+            raise LabellingError(
+                f"{place}: tags: {name[:100]!r} is no name of a kind; expected up to 100 printable characters, without spaces around them"
+            )
         if len(key) != 1 or not key.isprintable() or key.isspace():
-            raise LabellingError(f"{place}: tags: the key of {name!r} is {key[:20]!r}; expected one character, such as {_free(own)!r}")
+            raise LabellingError(
+                f"{place}: tags: the key of {name!r} is {key[:20]!r}; expected one character, such as {_free(own)!r}"
+            )
         if key in taken:
-            raise LabellingError(f"{place}: tags: {taken[key]!r} and {name!r} have the key {key!r}; give each its own, such as {_free(own)!r}")
+            raise LabellingError(
+                f"{place}: tags: {taken[key]!r} and {name!r} have the key {key!r}; give each its own, such as {_free(own)!r}"
+            )
         taken[key] = name
     return tuple(Kind(name, key, says.get(name, "")) for name, key in own.items())
 
@@ -69,4 +79,6 @@ def _free(own: Mapping[str, str]) -> str:
     'b'
     """
     taken = set(own.values())
-    return next(key for key in map(chr, range(ord("a"), 0x10FFFF)) if key not in taken and key.isprintable() and not key.isspace())
+    return next(
+        key for key in map(chr, range(ord("a"), 0x10FFFF)) if key not in taken and key.isprintable() and not key.isspace()
+    )

@@ -101,7 +101,9 @@ def propose_light(found: Light, ends: Thresholds) -> list[Proposal]:
     return out
 
 
-def propose_scale(label_map: np.ndarray, classes: Classes, scale: Scale, of: Collection[str] | None = None) -> dict[str, Proposal]:
+def propose_scale(
+    label_map: np.ndarray, classes: Classes, scale: Scale, of: Collection[str] | None = None
+) -> dict[str, Proposal]:
     """Return {class: extreme scale} of the classes in a map (H, W) that take a share of its pixels outside of their quartiles; ``of`` are the classes that are looked at, by default all but the background.
 
     >>> few = Classes(("sky", "car"), (0, 1), ((0, 0, 0), (1, 1, 1)), background=0)
@@ -121,7 +123,9 @@ def propose_scale(label_map: np.ndarray, classes: Classes, scale: Scale, of: Col
     return out
 
 
-def propose_cut(label_map: np.ndarray, classes: Classes, of: Collection[str] | None = None, least: float = CUT) -> dict[str, Proposal]:
+def propose_cut(
+    label_map: np.ndarray, classes: Classes, of: Collection[str] | None = None, least: float = CUT
+) -> dict[str, Proposal]:
     """Return {class: cut by the border} of the classes whose largest region in a map (H, W) the border runs along.
 
     The measure is how many of its pixels lie on the border, in sides of a square of as many pixels as the region: about 1 where half of a compact object is in view, near 0 where it merely touches. Classes that are no objects (sky, road) meet
@@ -133,7 +137,11 @@ def propose_cut(label_map: np.ndarray, classes: Classes, of: Collection[str] | N
     """
     place_of, out = np.minimum(label_map, len(classes)).astype(np.int32), {}
     numbers, labels, areas = regions.number(place_of, none=len(classes))
-    edge = np.concatenate([numbers[0], numbers[-1], numbers[1:-1, 0], numbers[1:-1, -1]]) if min(numbers.shape) > 1 else numbers.ravel()
+    edge = (
+        np.concatenate([numbers[0], numbers[-1], numbers[1:-1, 0], numbers[1:-1, -1]])
+        if min(numbers.shape) > 1
+        else numbers.ravel()
+    )
     along = np.bincount(edge[edge >= 0], minlength=len(areas))
     for place in _looked_at(classes, of):
         mine = np.flatnonzero(labels == place)
@@ -142,7 +150,11 @@ def propose_cut(label_map: np.ndarray, classes: Classes, of: Collection[str] | N
             measure = float(along[largest] / math.sqrt(areas[largest]))
             if measure >= least:
                 name = classes.names[place]
-                out[name] = Proposal("cut by the border", measure, f"{along[largest]} of {areas[largest]} pixels of the largest region of {name} lie on the border")
+                out[name] = Proposal(
+                    "cut by the border",
+                    measure,
+                    f"{along[largest]} of {areas[largest]} pixels of the largest region of {name} lie on the border",
+                )
     return out
 
 
