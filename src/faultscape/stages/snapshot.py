@@ -6,6 +6,7 @@ Conventions: nothing is written and nothing is opened that holds maps or counts.
 from __future__ import annotations
 
 import shlex
+from dataclasses import astuple
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from faultscape.stages.fitted_words import fitted_again
 from faultscape.stages.label_counts import LabelCount, count_labels
 from faultscape.stages.pairs import corpus_key, wanted
 from faultscape.study.answers.labels import Answers
+from faultscape.study.answers.tags import Tags
 from faultscape.study.json_text import read_object
 from faultscape.study.parts import Part, key_of, there
 from faultscape.study.settings import Settings, read_settings
@@ -117,6 +119,12 @@ class Snapshot:
     @cached_property
     def discarded(self) -> dict[str, str]:
         return Answers(self.root).discarded()
+
+    @cached_property
+    def tags_key(self) -> str:
+        """A key of the tags that are given, '' where none is."""
+        given = sorted(astuple(tag) for tag in Tags(self.root).tags())
+        return key_of(given) if given else ""
 
     @cached_property
     def truths(self) -> list[str]:

@@ -23,12 +23,14 @@ def rank(
     all_labels: bool = False,
     population: Population = "pool",
     ranking: list[str] | None = None,
+    where: list[str] | None = None,
+    output: Place | None = None,
     engine: str = "processes",
 ) -> Ranked:
     """Rank the models of a selection from the labels of its images, and write standings.json.
 
     Of duels: aggressiveness and resistance (S0 eq. 3-6), of classifiers Perron's rank and its kin (S2 eq. 5); of images drawn for all models unbiased scores; and always two
-    in which each labelled image scores every model (mean, Bradley-Terry). All have intervals. Missing labels are left out and counted.
+    in which each labelled image scores every model (mean, Bradley-Terry). All have intervals. Missing labels are left out and counted. With --where only the standings on a part of the images are made and printed, and standings.json stays.
 
     Parameters
     ----------
@@ -56,6 +58,10 @@ def rank(
         What intervals of drawn images speak of: this pool, or future: data to come, of which the pool's images, or their groups (`collect --group`), are a sample.
     ranking
         file.py:name, a ranking of your own beside the others: a function of scores (J, I) and weights (B, I) that gives scores (B, J), or a faultscape Ranking. Repeat it for more.
+    where
+        KEY=VALUE: rank on the images of a tag, a group, a set or a condition, for example tag=night. Repeat it for images of which all hold.
+    output
+        With --where: a JSON file for these standings.
     engine
         local, processes, ray or ray://HOST:PORT, for counts against the truth that are still missing.
     """
@@ -73,6 +79,8 @@ def rank(
         all_labels=all_labels,
         population=population,
         ranking=several(ranking),
+        where=several(where),
+        output=place_text(output, "output"),
         engine=engine,
     )
     for name, value in {"epsilon": epsilon, "laplace": laplace, "resamples": resamples, "seed": seed}.items():

@@ -32,6 +32,7 @@ from faultscape.ranking.agreement import compare_benchmark, plain
 from faultscape.ranking.catalogue import SELECTION, Ranking, entry, words_of
 from faultscape.ranking.drawn import estimate_intervals
 from faultscape.ranking.drawn import scores as drawn_estimates
+from faultscape.ranking.drawn.domains import Domain, domain_scores
 from faultscape.ranking.drawn.estimates import Estimates
 from faultscape.ranking.drawn.populations import group_numbers
 from faultscape.ranking.drawn.scores import MARGINS, REUSED, unusable
@@ -65,6 +66,7 @@ def draw_rankings(
     groups: Mapping[str, str] | None = None,
     keys: Sequence[str] | None = None,
     extra: Sequence[Ranking] = (),
+    where: Domain | None = None,
 ) -> Standings:
     """Return the standings from (J, I) scores of the models on the labelled ``images``.
 
@@ -73,7 +75,7 @@ def draw_rankings(
     images there are. ``partly`` are those of the ``images`` that labels decide in part. ``lost``, ``elsewhere`` and ``learns``: see ``drawn_steps``. ``keys`` (I,) say what each image is whatever
     it is called (its id by default): the bootstrap draws images in their order. ``extra`` are rankings of a person's own
     (`find_ranking`). ``population`` says what intervals speak of: this "pool", or data to come ("future"), which draw images
-    anew, or whole ``groups`` {image: group}. Groups are also redrawn whole where nothing was drawn by chance.
+    anew, or whole ``groups`` {image: group}. Groups are also redrawn whole where nothing was drawn by chance. ``where`` is the part of the pool that is ranked, all of it without.
     Errors: RankingError for shapes that do not fit, or no labelled draw; OptionError for negative resamples, and for a population that the draws say nothing of.
 
     >>> rows = [Draw("random", 1, k, image, 1.0, 1 / (5 - k), 4) for k, image in enumerate("abc", 1)]
@@ -85,19 +87,19 @@ def draw_rankings(
     """
     models, images, accuracy = replicated.checked(models, images, accuracy, resamples, "scores", keys=keys)
     by_chance = all(math.isfinite(row.probability) for row in rows)
-    check_population(population, by_chance)
+    check_population(population, by_chance, where=where is not None)
     future = population == FUTURE
-    mine = {row.image for row in rows}
-    labelled = ~np.isnan(accuracy).all(0)
+    mine = {row.image for row in rows if where is None or row.image in where.images}
+    labelled = ~np.isnan(accuracy).all(0) & np.array([where is None or image in where.images for image in images], bool)
     chosen = labelled & np.array([image in mine for image in images], bool)
     if not (number := int(chosen.sum())):
-        raise RankingError(f"not one of the {len(rows)} drawn images has a label; label them, then rank")
+        raise RankingError(f"not one of the {len(mine)} drawn images{_in(where)} has a label; label them, then rank")
     used = np.flatnonzero(chosen | (all_labels & labelled))
     group = group_numbers([images[k] for k in used.tolist()], groups) if future or not by_chance else None
     weights = replicated.image_weights(chosen[used], resamples, seed, group)
     scores, errors, fits = replicated.reuse(models, accuracy[:, used], weights, extra)
     open_ = np.array([images[k] in partly for k in used.tolist()], bool)
-    note = labelled_note(number, int((open_ & chosen[used]).sum()), len(rows), "drawn")
+    note = labelled_note(number, int((open_ & chosen[used]).sum()), len(mine), "drawn")
     notes = [note + (f", {discarded} are discarded" if discarded else "")]
     if besides := len(used) - number:
         notes.append(
@@ -106,12 +108,19 @@ def draw_rankings(
     counted, found, reused, even, told = None, {}, None, False, 0
     if by_chance:
         counted = steps(rows, images, accuracy, lost=lost, elsewhere=elsewhere, learns=learns)
-        allowed = drawn_estimates.unbiased(counted, images, accuracy, proxy, pool, rest, future=future, groups=groups)
+        if where is None:
+            allowed = drawn_estimates.unbiased(counted, images, accuracy, proxy, pool, rest, future=future, groups=groups)
+        else:
+            allowed = domain_scores(counted, images, accuracy, proxy, pool, where)
+            allowed.notes.extend([drawn_estimates.NO_PART] if rest is not None and rest[1] else [])
         found, even, reused, said, told = allowed.estimates, allowed.even, allowed.reused, allowed.notes, allowed.groups
     else:
         said = [
             f"{rows[0].selector} draws nothing by chance: no score of the pool can be estimated from its images, and intervals are descriptive"
         ]
+    if where is not None and proxy is not None and pool is not None:
+        there = [k for k, image in enumerate(pool) if where.known and image in where.images]
+        proxy, pool = (proxy[:, there], [pool[k] for k in there]) if there else (None, None)
     if (counted is None or (MARGINS in found and unusable(found[MARGINS]))) and proxy is not None and pool is not None:
         known = [images[k] for k in used.tolist()]
         scores = scores | drawn_estimates.reused_margins(accuracy[:, used], known, weights, proxy, pool)
@@ -146,13 +155,14 @@ def draw_rankings(
         "interval": _intervals_are([name for name in found if not rankings[name].unusable]),
     } | ({"descriptive": ", and ".join(loose)} if loose else {})
     own |= words_of(extra)
-    labels = {"used": len(used), "slots": len(rows), "discarded": discarded, "missing": len(rows) - number - discarded}
+    labels = {"used": len(used), "slots": len(mine), "discarded": discarded, "missing": len(mine) - number - discarded}
     if besides:
         labels["of_selection"] = number
     if open_.any():
         labels["partly"] = int(open_.sum())
     if counted is not None:
-        labels |= {"counted": len(counted.columns), "pool": counted.pool}
+        fell = [k for k in counted.columns.tolist() if where is None or images[k] in where.images]
+        labels |= {"counted": len(fell)} | ({"pool": counted.pool} if where is None else {})
     return Standings(
         models=models,
         labels=labels,
@@ -174,8 +184,8 @@ def by_learning(rows: Sequence[Draw], learns: bool) -> bool:
     return learns and len({row.round for row in rows}) > 1
 
 
-def check_population(population: Population, by_chance: bool, study: str = "STUDY") -> None:
-    """Raise OptionError for a population that is not known, and for data to come where images were not drawn ``by_chance``; ``study`` is its folder, as a line names it."""
+def check_population(population: Population, by_chance: bool, study: str = "STUDY", *, where: bool = False) -> None:
+    """Raise OptionError for a population that is not known, and for data to come where images were not drawn ``by_chance``, or a part of them is ranked (``where``); ``study`` is its folder, as a line names it."""
     if population not in (POOL, FUTURE):
         raise OptionError(f"--population is {POOL} or {FUTURE}; got {population!r}")
     if population == FUTURE and not by_chance:
@@ -183,6 +193,12 @@ def check_population(population: Population, by_chance: bool, study: str = "STUD
             f"--population {FUTURE}: the images were chosen for what the models say of them, and say nothing of data to come; "
             f"draw some by chance with `faultscape select {study} {SELECTION} --budget N`"
         )
+    if population == FUTURE and where:
+        raise OptionError(f"--population {FUTURE} speaks of all data to come, and --where of a part of this pool; leave one out")
+
+
+def _in(where: Domain | None) -> str:
+    return "" if where is None else f" in {where.words}"
 
 
 def _row(

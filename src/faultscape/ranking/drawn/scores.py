@@ -27,6 +27,8 @@ WORTH = 10  # labels of equal weight that those drawn must be worth, for an esti
 
 NO_CORPUS = f"{CORPUS} is left out: it is of this pool alone; labels of `select --selector random` speak of all data to come"
 
+NO_PART = f"{CORPUS} is left out: it is of all images, also those on which models agree, and not of a part of them"
+
 
 @dataclass(frozen=True, eq=False)
 class Found:

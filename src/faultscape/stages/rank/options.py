@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from faultscape import plug
 from faultscape.choices import Population
+from faultscape.errors import OptionError
 from faultscape.stages.given_options import refuse_empty
 
 
@@ -25,10 +26,14 @@ class RankOptions:
     all_labels: bool = False
     population: Population = "pool"
     ranking: tuple[str, ...] = ()  # file.py:name of rankings of a person's own
+    where: tuple[str, ...] = ()  # KEY=VALUE, which images are ranked on
+    output: str | None = None  # the file of a part's standings
     engine: str = "processes"
 
     def __post_init__(self) -> None:
         refuse_empty(self)
+        if self.output and not self.where:
+            raise OptionError("--output is for --where; standings of a whole selection are written to standings.json")
 
     def of_other(self, selection: str) -> RankOptions:
         """Return the options for another selection that these standings are set beside: without intervals, of its own pool."""

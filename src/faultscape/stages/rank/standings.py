@@ -19,6 +19,7 @@ from faultscape.ranking.catalogue import Ranking
 from faultscape.ranking.choice_shares import Shares
 from faultscape.ranking.classifiers import classifier_rankings
 from faultscape.ranking.drawn import estimates
+from faultscape.ranking.drawn.domains import Domain
 from faultscape.ranking.drawn.populations import group_numbers
 from faultscape.ranking.drawn.rankings import draw_rankings
 from faultscape.ranking.drawn.steps import steps
@@ -31,6 +32,7 @@ from faultscape.stages.artefacts.selection import is_replaced, line_again
 from faultscape.stages.given_options import given_options
 from faultscape.stages.pairs import corpus_key
 from faultscape.stages.rank.options import RankOptions
+from faultscape.stages.rank.where import domain_of
 from faultscape.stages.snapshot import Snapshot
 from faultscape.standings import Standings
 from faultscape.study.answers.labels import Answers
@@ -73,41 +75,54 @@ class Labelled:
     accuracy: np.ndarray
     notes: list[str]
     choices: Shares
+    where: Domain | None = None
 
     def inside(self, all_labels: bool) -> list[int]:
-        """Return the places of the images that count: those of the selection, or all."""
+        """Return the places of the images that count: those of the selection, or all, as far as they lie in the part that is ranked."""
         mine = set(self.now.images)
-        return [k for k, image in enumerate(self.images) if image in mine or all_labels]
+        return [k for k, image in enumerate(self.images) if (image in mine or all_labels) and self.covers(image)]
+
+    def covers(self, image: str) -> bool:
+        """Whether an image lies in the part that is ranked."""
+        return self.where is None or image in self.where.images
 
 
 def standings_of(
     root: Path, truth: str, closed: dict[str, float] | None, asked: RankOptions, extra: Sequence[Ranking] = ()
 ) -> tuple[Standings, tuple[str, ...]]:
     """Return the standings of one selection and its chosen images; ``closed`` are the scores of a closed benchmark, ``extra`` rankings of a person's own."""
-    known, snapshot = _labelled(root, asked.selection, truth), Snapshot(root)
-    now, inside = known.now, known.inside(asked.all_labels)
+    known, snapshot = _labelled(root, asked.selection, truth, domain_of(root, asked.where)), Snapshot(root)
+    now, inside, of = known.now, known.inside(asked.all_labels), f" in {known.where.words}" if known.where else ""
     if closed is not None and (unknown := [m for m in now.models if m not in closed]):
         raise RankingError(f"the benchmark file says nothing of {unknown[0]!r}; it names {', '.join(closed) or 'no model'}")
-    if not (mine := set(now.images)) & {known.images[k] for k in inside}:
+    if not (mine := {image for image in now.images if known.covers(image)}) & {known.images[k] for k in inside}:
+        if now.images and not mine:
+            raise RankingError(
+                f"not one of the {len(now.images)} images of selection {asked.selection!r} lies{of}; rank another part, or draw images there"
+            )
         if not mine:
             raise RankingError(f"every image of selection {asked.selection!r} is discarded, and no spare is left")
-        raise RankingError(f"not one of the {len(mine)} images of selection {asked.selection!r} has a label in truth {truth!r}")
+        raise RankingError(
+            f"not one of the {len(mine)} images of selection {asked.selection!r}{of} has a label in truth {truth!r}"
+        )
     if (
         not known.settings.classifies
         and not known.choices
         and np.isnan(known.accuracy[:, [k for k in inside if known.images[k] in mine]]).all()
     ):
         raise RankingError(
-            f"the labels of the {counted(len(mine), 'image')} of selection {asked.selection!r} in truth {truth!r} say nothing of any model: they are void everywhere; label other images, or discard these"
+            f"the labels of the {counted(len(mine), 'image')} of selection {asked.selection!r}{of} in truth {truth!r} say nothing of any model: they are void everywhere; label other images, or discard these"
         )
     together = artefact.groups_drawn(snapshot, asked.selection, asked.population)
     definition = {key: value for key, value in now.definition.items() if key != "scale"}
+    if known.where is not None:
+        definition |= {"where": known.where.words, "where_images": len(known.where.images)}
     common = Common(
         resamples=asked.resamples,
         seed=asked.seed,
         all_labels=asked.all_labels,
         benchmark={m: closed[m] for m in now.models} if closed else None,
-        discarded=len({row.image for row in known.slots.rows} & set(known.discarded)),
+        discarded=len({row.image for row in known.slots.rows if known.covers(row.image)} & set(known.discarded)),
         definitions=cast("JsonObject", definition | {"selection": asked.selection, "truth": truth}),
         groups=together or None,
         keys=[known.keys[k] for k in inside],
@@ -125,15 +140,16 @@ def standings_of(
         **asked.recorded(classifies=known.settings.classifies),
         "inputs": artefact.made_from_now(
             snapshot, asked.selection, truth, together, asked.against, asked.ranking, asked.benchmark, asked.all_labels
-        ),
-        "arguments": given_options(asked, but=("selection", "truth", "engine")),
+        )
+        | ({"tags": snapshot.tags_key} if known.where and not known.where.known else {}),
+        "arguments": given_options(asked, but=("selection", "truth", "engine", "output")),
         "benchmark": closed or {},
     }
-    return replace(standings, provenance=provenance), now.images
+    return replace(standings, provenance=provenance), tuple(image for image in now.images if known.covers(image))
 
 
-def _labelled(root: Path, selection: str, truth: str) -> Labelled:
-    """Return a selection and what its labels say; RankingError where it cannot be ranked any more."""
+def _labelled(root: Path, selection: str, truth: str, where: Domain | None) -> Labelled:
+    """Return a selection and what its labels say, to be ranked on a part of its images or on all; RankingError where it cannot be ranked any more."""
     slots, drawn_from = selections.read_selection(root, selection)
     discarded, settings = Answers(root).discarded(), read_settings(root)
     now = evidence.current(root, selection, discarded)
@@ -163,7 +179,7 @@ def _labelled(root: Path, selection: str, truth: str) -> Labelled:
     keys = tie_keys(root, images)
     order = tie_order(keys, ids=images).tolist()  # sums and the bootstrap follow it, whatever images are called
     images, keys, accuracy = [images[k] for k in order], [keys[k] for k in order], accuracy[:, order]
-    return Labelled(root, settings, truth, slots, now, drawn_from, discarded, images, keys, accuracy, notes, choices)
+    return Labelled(root, settings, truth, slots, now, drawn_from, discarded, images, keys, accuracy, notes, choices, where)
 
 
 def _made_anew(root: Path, selection: str) -> str:
@@ -178,23 +194,30 @@ def _of_duels(known: Labelled, asked: RankOptions, common: Common) -> Standings:
     classes, whole = known.settings.class_list, known.now.definition["constraints"] == "none"
     names = [""] if whole else [classes.names[g] for g in classes.groups]
     parents, epsilon, inside = {} if whole else classes.parents, asked.added_epsilon, known.inside(asked.all_labels)
-    table = (known.now.models, known.now.duels, known.accuracy[:, inside], [known.images[k] for k in inside])
-    standings = rank_accuracies(*table, class_names=names, parents=parents, epsilon=epsilon, choices=known.choices, **common)
-    return replace(standings, stability=standing_stability.of_duels(*table, names, epsilon=epsilon, choices=known.choices))
+    rows = [row for row in known.now.duels if known.covers(row.image)]
+    choices = {key: share for key, share in known.choices.items() if known.covers(key[0])}
+    table = (known.now.models, rows, known.accuracy[:, inside], [known.images[k] for k in inside])
+    standings = rank_accuracies(*table, class_names=names, parents=parents, epsilon=epsilon, choices=choices, **common)
+    return replace(standings, stability=standing_stability.of_duels(*table, names, epsilon=epsilon, choices=choices))
 
 
 def _of_pairs(known: Labelled, asked: RankOptions, common: Common) -> Standings:
     laplace, inside = asked.added_laplace, known.inside(asked.all_labels)
-    table = (known.now.models, known.now.pairs, known.accuracy[:, inside], [known.images[k] for k in inside])
+    rows = [row for row in known.now.pairs if known.covers(row.image)]
+    table = (known.now.models, rows, known.accuracy[:, inside], [known.images[k] for k in inside])
     standings = classifier_rankings(*table, laplace=laplace, **common)
     return replace(standings, stability=standing_stability.of_pairs(*table, laplace=laplace))
 
 
 def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
-    inside, classifies, mine = known.inside(asked.all_labels), known.settings.classifies, set(known.now.images)
+    classifies, mine = known.settings.classifies, set(known.now.images)
     losses = 1 - known.accuracy[:, [image in mine for image in known.images]]
     trust = estimates.vote_weights(losses) if classifies else None
-    about = _about_draws(known, asked.selection, trust)
+    (about, whole), part = _about_draws(known, asked.selection, trust), None
+    if known.where is not None and not whole <= set(known.where.images):  # which draws count follows from all of them
+        known, part = replace(known, where=None), known.where
+    inside = known.inside(asked.all_labels)
+    common = Common(**{**common, "keys": [known.keys[k] for k in inside]})
     models, images, accuracy = known.now.models, [known.images[k] for k in inside], known.accuracy[:, inside]
     standings = draw_rankings(
         models,
@@ -203,6 +226,7 @@ def _of_draws(known: Labelled, asked: RankOptions, common: Common) -> Standings:
         images,
         partly=evidence.partly_decided(known.root, models, images, accuracy) if classifies else (),
         population=asked.population,
+        where=part,
         **about,
         **common,
     )
@@ -247,8 +271,8 @@ class AboutDraws(TypedDict):
     rest: tuple[np.ndarray, int] | None
 
 
-def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> AboutDraws:
-    """Return what a selection's draws are of: the pool, what the models say of it, each as far as labels ``trust`` (J,) it, and labels where no two of them differ."""
+def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> tuple[AboutDraws, set[str]]:
+    """Return what a selection's draws are of: the pool, what the models say of it, each as far as labels ``trust`` (J,) it, and labels where no two of them differ; and all images that this speaks of."""
     root, truth, slots, settings, discarded = known.root, known.truth, known.slots, known.settings, known.discarded
     models, pool = slots.models, drawing_pool.drawn_from(root, settings, slots, trust)
     lost = evidence.undecidable(root, models, truth) | set(discarded)
@@ -260,8 +284,9 @@ def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> A
         pool=pool.images,
         rest=None,
     )
+    whole = {*slots.images, *pool.images, *pool.agreed}
     if not find_selector(slots.definition["selector"]).chance or not pool.agreed or pool.others:
-        return about
+        return about, whole
     agreed, best = set(pool.agreed), np.zeros((len(models), 0))
     for name in selections.names(root):  # images of random draws that fall there are even draws of them
         other, key = selections.read_selection(root, name)
@@ -278,7 +303,7 @@ def _about_draws(known: Labelled, selection: str, trust: np.ndarray | None) -> A
             columns = [k for k in counted.columns.tolist() if images[k] in agreed]
             best = max(best, scores[:, columns], key=lambda held: held.shape[1])
     about["rest"] = (best, len(agreed))
-    return about
+    return about, whole
 
 
 def _neighbours(pool: Sequence[str], expected: np.ndarray, study: str) -> list[str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from dataclasses import replace
+from pathlib import Path
 
 from faultscape.errors import OptionError, RankingError
 from faultscape.ranking import catalogue
@@ -17,7 +19,7 @@ from faultscape.stages.count import count
 from faultscape.stages.rank.options import RankOptions
 from faultscape.stages.rank.result import Ranked
 from faultscape.stages.rank.standings import standings_of
-from faultscape.study.folder import existing, put
+from faultscape.study.folder import existing, local, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import selections
@@ -34,7 +36,9 @@ def make_standings(study: str, options: RankOptions) -> Ranked:
         )
     truth = evidence.choose_truth(root, options.truth)
     slots, _ = selections.read_selection(root, selection)
-    check_population(options.population, catalogue.chosen_by(slots.rows) == catalogue.CHANCE, shlex.quote(study))
+    by_chance = catalogue.chosen_by(slots.rows) == catalogue.CHANCE
+    check_population(options.population, by_chance, shlex.quote(study), where=bool(options.where))
+    target = _target(root, options)
     for other in options.against:
         if other == selection:
             raise RankingError(f"--against {other} is the selection that is ranked; name another")
@@ -56,7 +60,24 @@ def make_standings(study: str, options: RankOptions) -> Ranked:
             missing = theirs.labels["missing"]
             notes.append(f"against {other}: {len(other_images) - missing} of its {len(other_images)} chosen images are labelled")
         standings = replace(standings, against=compared, notes=tuple(notes))
-        target = selections.path(root, selection, "json", stem="standings")
-        put(target, (json.dumps(to_json(standings), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
-        log(root, "rank", selection=selection, truth=truth, **options.recorded(classifies=classifies))
+        if target is not None:
+            put(target, (json.dumps(to_json(standings), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
+        part = {"where": list(options.where)} if options.where else {}
+        log(root, "rank", selection=selection, truth=truth, **options.recorded(classifies=classifies), **part)
     return Ranked.of(standings)
+
+
+def _target(root: Path, options: RankOptions) -> Path | None:
+    """Return the file that standings go to: those of a part of a selection (--where) to the one that is named, or to none."""
+    if not options.where:
+        return selections.path(root, options.selection, "json", stem="standings")
+    if not options.output:
+        return None
+    target = local(options.output, "standings of --where")
+    if target.is_dir() or not target.absolute().parent.is_dir():
+        raise OptionError(
+            f"--output {options.output}: {'is a folder' if target.is_dir() else 'its folder is not there'}; name the file to write"
+        )
+    if target.resolve().parent == root.resolve() and re.fullmatch(r"standings(-.*)?\.json", target.name):
+        raise OptionError(f"--output {options.output}: holds the standings of whole selections; name another file")
+    return target

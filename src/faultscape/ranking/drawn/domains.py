@@ -1,0 +1,181 @@
+"""Scores on a part of the pool, a domain (images by night, of one drive), from labels drawn from all of it.
+
+Conventions: as in ``estimates``: ``losses`` (J, M) and ``probability`` (M,) are of all draws that count, ``inside`` (M,) bool says which of them fell into the domain. How many do is chance, so that a mean there is a
+ratio of two weighted sums, sum v l / sum v over the draws inside, with the weights v of LURE; its covariance is that of LURE for what is left of each loss, (l - mean) inside and 0 outside (linearisation), times n / (n - 1)
+for the mean that was taken off. How many images of the pool lie in the domain may be known (``size``: groups, sets, conditions) or not (tags, which people gave to images that they saw).
+Source: Hajek 1971; Saerndal, Swensson and Wretman 1992, 5.8 and 10.3 (domains); with LURE's weights ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from faultscape.errors import RankingError
+from faultscape.ranking.drawn import estimates
+from faultscape.ranking.drawn.estimates import SHARES, TRUST, Estimates
+from faultscape.ranking.drawn.scores import MARGINS, Found
+from faultscape.ranking.drawn.steps import Steps
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """A part of a study's images, in ``words`` (``tag=night``); ``known`` says that each image that is not among the ``images`` is known to lie outside."""
+
+    words: str
+    images: Collection[str]
+    known: bool
+
+
+def domain(
+    losses: np.ndarray,
+    probability: np.ndarray,
+    pool: int,
+    inside: np.ndarray,
+    *,
+    size: int | None = None,
+    proxy: tuple[np.ndarray, np.ndarray] | None = None,
+    span: tuple[float, float] = SHARES,
+) -> Estimates:
+    """Return the mean losses of the images of a domain, of losses (J, M) of which those ``inside`` (M,) count; ``size`` is how many images of the ``pool`` lie there, where that is known.
+
+    ``proxy`` is a proxy of the losses on the draws (J, M) and its mean over the domain (J,), for a control variate as in ``prediction_powered``. Freedom, effective labels and the unit of the variance are those of the n labels
+    inside. Where n is ``size`` nothing is left open. RankingError for no label inside, for more labels than images, for shapes that do not fit, and as ``lure``.
+
+    >>> losses, inside = np.array([[1.0, 0.0, 1.0, 0.0]]), np.array([True, True, False, True])
+    >>> found = domain(losses, estimates.uniform_steps(4, 40), 40, inside)
+    >>> found.loss.round(3), round(found.effective, 3), found.freedom
+    (array([0.333]), 3.0, 2)
+    >>> domain(losses, estimates.uniform_steps(4, 40), 40, inside, size=3).covariance.tolist()  # all of it is labelled
+    [[0.0]]
+    """
+    values, inside = np.atleast_2d(np.asarray(losses, dtype=float)), np.asarray(inside)
+    if inside.shape != (len(probability),) or inside.dtype != bool:
+        raise RankingError(
+            f"a domain says yes or no of each of {len(probability)} draws; got {inside.dtype} of shape {inside.shape}"
+        )
+    number = int(inside.sum())
+    if not number or (size is not None and number > size):
+        raise RankingError(
+            f"a mean over a domain needs a label in it, and no more labels than images; got {number} of {'an unknown number of' if size is None else size} images"
+        )
+    weights = np.where(inside, estimates.lure_weights(probability, pool), 0.0)
+    values = np.where(inside, values, 0.0)  # what a label outside says is nothing here
+    alone = _ratio(values, weights, probability, pool, inside, size, span)
+    if proxy is None or number < 3:
+        return alone
+    seen, mean = np.atleast_2d(np.asarray(proxy[0], dtype=float)), np.asarray(proxy[1], dtype=float)
+    if seen.shape != values.shape or mean.shape != (len(values),) or not np.isfinite(seen).all() or not np.isfinite(mean).all():
+        raise RankingError(
+            f"a proxy has a finite number for each of {len(values)} models on each of {len(probability)} draws, and a mean; got {seen.shape} and {mean.shape}"
+        )
+    seen = np.where(inside, seen, 0.0)
+    j = len(values)
+    joint = _ratio(np.concatenate([values, seen]), weights, probability, pool, inside, size, span).covariance
+    both, spread = np.trace(joint[:j, j:]), np.trace(joint[j:, j:])
+    coefficient = float(both / spread * number / (number + TRUST)) if spread > 1e-24 * max(float((seen**2).sum()), 1.0) else 0.0
+    left = _ratio(values - coefficient * seen, weights, probability, pool, inside, size, span)
+    freedom = max(number - 2, 0)
+    return replace(
+        alone,
+        loss=left.loss + coefficient * mean,
+        covariance=left.covariance * ((number - 1) / freedom if freedom else np.nan),
+        freedom=freedom,
+        coefficient=coefficient,
+        shift=coefficient**2 * np.diagonal(joint)[j:],
+    )
+
+
+def _ratio(
+    values: np.ndarray,
+    weights: np.ndarray,
+    probability: np.ndarray,
+    pool: int,
+    inside: np.ndarray,
+    size: int | None,
+    span: tuple[float, float],
+) -> Estimates:
+    """Return the ratio of weighted sums of values (J, M), which are 0 outside of the domain, as the weights (M,) are."""
+    number, total = int(inside.sum()), weights.sum()
+    mean = values @ weights / total
+    left = np.where(inside, values - mean[:, None], 0.0) * (len(inside) / total)
+    covariance = np.zeros((len(values), len(values)))
+    if number == size or len(inside) == pool:
+        unit = 0.0
+    elif number < 2:
+        covariance, unit = np.full_like(covariance, np.nan), 1.0
+    else:
+        drawn = len(inside)
+        covariance = (
+            estimates.lure(left, probability, pool, (-np.inf, np.inf)).covariance * number / (number - 1) * (drawn - 1) / drawn
+        )
+        images = number * pool / drawn if size is None else size
+        unit = float((weights**2).sum() / total**2 * number / (-images * np.log1p(-number / images)))
+    even = weights[inside] * number / total
+    low, high = span
+    share = 0.0 if size is None else number / size
+    seen = values[:, inside].mean(1) * share
+    return Estimates(
+        mean,
+        covariance,
+        number - 1,
+        unit=unit,
+        unseen=estimates.unseen(even * values[:, inside], unit),
+        possible=np.stack([seen + (1 - share) * low, seen + (1 - share) * high], 1),
+        effective=float(total**2 / (weights**2).sum()),
+    )
+
+
+def domain_scores(
+    counted: Steps,
+    images: Sequence[str],
+    accuracy: np.ndarray,
+    proxy: np.ndarray | None,
+    pool: Sequence[str] | None,
+    where: Domain,
+) -> Found:
+    """Return the estimates that the draws allow of a domain, and what to say: `scores.unbiased` of a part of the pool.
+
+    The control variate needs to know which images of the pool lie there: without that ``margins`` are what labels alone say, and there is no ``prediction_powered``.
+    """
+    names = [images[int(k)] for k in counted.columns]
+    inside, notes = np.array([name in where.images for name in names], bool), list(counted.notes)
+    if inside.sum() < 2:
+        few = f"fewer than two drawn images in {where.words} are decided for every model: no score of it can be estimated"
+        return Found({}, False, None, [*notes, few])
+    chance, losses, size, control = counted.probability, 1 - accuracy[:, counted.columns], None, None
+    even = np.allclose(estimates.lure_weights(chance, counted.pool), 1)
+    if where.known and proxy is not None and pool is not None:
+        place = {image: k for k, image in enumerate(pool) if image not in counted.out}
+        if len(place) == counted.pool and all(name in place for name in names):
+            there = [k for image, k in place.items() if image in where.images]
+            size, at = len(there), [place[name] for name in names]
+            control = np.asarray(proxy), there, at
+        else:
+            notes.append("prediction_powered is left out: the pool is no longer the one that was drawn from")
+    span, own = 1 - 1 / len(losses), estimates.margins(losses)
+    found: dict[str, Estimates] = {}
+    beside, reused = None, None
+    if control is not None:
+        said, there, at = control
+        apart = estimates.margins(said)
+        beside = apart[:, at], apart[:, there].mean(1)
+        aside = said[:, at], said[:, there].mean(1)
+        found["prediction_powered"] = domain(losses, chance, counted.pool, inside, size=size, proxy=aside)
+    found[MARGINS] = domain(own, chance, counted.pool, inside, size=size, proxy=beside, span=(-span, span))
+    found["lure"] = domain(losses, chance, counted.pool, inside, size=size)
+    found = {name: estimates.inside(found[name]) for name in (MARGINS, "prediction_powered", "lure") if name in found}
+    if not even:
+        steps = estimates.uniform_steps(len(names), counted.pool)
+        reused = estimates.inside(domain(own, steps, counted.pool, inside, size=size, proxy=beside, span=(-span, span))).loss
+    of = f"{size:,} of the {counted.pool:,} images" if size is not None else f"those of the {counted.pool:,} images"
+    notes.append(
+        f"scores of this pool are of {of} that could be drawn which lie in {where.words}: weighted means over the {int(inside.sum())} of {len(names)} counted draws that fell there"
+    )
+    if not where.known:
+        notes.append(
+            f"which images lie in {where.words} is known only of those that people looked at: an image that nobody tagged counts as outside, and nothing is taken from what models say of the others"
+        )
+    return Found(found, even, reused, notes)

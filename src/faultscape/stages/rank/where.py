@@ -1,0 +1,86 @@
+"""Which images `rank --where` speaks of: those of a tag, a group, a set, a condition, or of all that is asked for at once.
+
+Conventions: a condition is ``KEY=VALUE``. Groups, sets and conditions are known of every image. A tag is of the image or of a region of it, by whoever gave it; tags of what one model made of an image are
+left out, since images that were tagged for a model's failure would say of the models what the tag was given for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from faultscape.errors import OptionError, closest
+from faultscape.ranking.drawn.domains import Domain
+from faultscape.study.answers.tags import Tags
+from faultscape.study.tables.corpus import column_names, duplicates_column, read_columns
+
+KEYS = ("tag", "group", "set", "condition")
+_SHOWN = 6
+
+
+def domain_of(root: Path, where: Sequence[str]) -> Domain | None:
+    """Return the images of a study on which all conditions ``where`` hold, None where there is no condition; OptionError for one that is none, or names what the study does not have, and where no image is left."""
+    asked = conditions(where)
+    if not asked:
+        return None
+    names = column_names(root)
+    ids, held = None, set[str]()
+    for key, value in asked:
+        if key == "tag":
+            held = _tagged(root, value)
+        else:
+            known = key in names and (key != "group" or duplicates_column(names) != "group")
+            table = read_columns(root, ["id", key]).to_pydict() if known else {"id": [], key: []}
+            held = {id_ for id_, word in zip(table["id"], table[key], strict=True) if word == value}
+            if not held:
+                raise OptionError(f"--where {key}={value}: {_none(key, value, sorted({*table[key]} - {''}))}")
+        ids = held if ids is None else ids & held
+    words = " and ".join(f"{key}={value}" for key, value in asked)
+    if not ids:
+        raise OptionError(f"--where {words}: no image of the study is all of this at once; leave a condition out")
+    return Domain(words, frozenset(ids), all(key != "tag" for key, _ in asked))
+
+
+def conditions(where: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Return (key, value) of each condition, each once, in the order of KEYS; OptionError for one that is not written KEY=VALUE.
+
+    >>> conditions(["set=main", "tag=night", "set=main"])
+    (('tag', 'night'), ('set', 'main'))
+    """
+    found = dict[tuple[str, str], None]()
+    for text in where:
+        key, equals, value = text.partition("=")
+        key, value = key.strip(), value.strip()
+        if not equals or not key or not value:
+            raise OptionError(
+                f"--where {text}: is no condition; write KEY=VALUE, for example tag=night, with KEY one of {', '.join(KEYS)}"
+            )
+        if key not in KEYS:
+            raise OptionError(f"--where {text}: {key!r} is not known; use {', '.join(KEYS)}.{closest(key, KEYS)}")
+        found[key, value] = None
+    return tuple(sorted(found, key=lambda one: (KEYS.index(one[0]), one[1])))
+
+
+def _tagged(root: Path, tag: str) -> set[str]:
+    """Return the images that have a tag; OptionError where none has."""
+    tags = Tags(root).tags()
+    if found := {one.image for one in tags if one.tag == tag and not one.model}:
+        return found
+    if any(one.tag == tag for one in tags):
+        raise OptionError(
+            f"--where tag={tag}: this tag says what single models make of images, and of no image what it is like; the report counts it by model"
+        )
+    raise OptionError(f"--where tag={tag}: {_none('tag', tag, sorted({one.tag for one in tags if not one.model}))}")
+
+
+def _none(key: str, value: str, known: Sequence[str]) -> str:
+    """Return what to say of a word that no image of the study has.
+
+    >>> _none("tag", "nihgt", ["night", "rain"])
+    "no image has the tag 'nihgt'; there are night, rain. Did you mean 'night'?"
+    """
+    if not known:
+        return f"no image of the study has a {key}"
+    more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
+    near = closest(value, list(known))
+    return f"no image has the {key} {value!r}; there are {', '.join(known[:_SHOWN])}{more}{'.' if near else ''}{near}"
