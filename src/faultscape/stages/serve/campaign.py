@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from faultscape.errors import StudyError
+from faultscape.labelling.tags.kinds import kinds_of
 from faultscape.stages import evidence
 from faultscape.stages.asked_items import (
     CHOICES,
@@ -31,6 +32,7 @@ from faultscape.stages.classifier_answers import read_label_sets
 from faultscape.stages.label_counts import question_glosses
 from faultscape.stages.serve.assignment import Assignment, Handing
 from faultscape.stages.serve.known_items import TrainingItem, read_training
+from faultscape.stages.serve.measured_tags import MeasuredTags
 from faultscape.stages.serve.options import ServeOptions
 from faultscape.study.answers.annotators import Annotators, Handed
 from faultscape.study.answers.choices import Choice, Choices
@@ -46,13 +48,6 @@ _SIDED = ("left", "right")
 _SAID = {CHOICES: (*_SIDED, "both good", "both bad", "not sure", "skip"), QUESTIONS: ("yes", "no", "unsure")}
 _EXAMPLES = 3
 _LONGEST_TEXT, _LONGEST_KEY, _LONGEST_SECONDS = 500, 64, 86_400.0
-USUAL_KINDS = {
-    "novel appearance": "n",
-    "untypical viewpoint": "v",
-    "extreme scale": "s",
-    "only a part seen": "p",
-    "background bias": "b",
-}
 _OTHER_SIDE = {"first": "second", "second": "first"}
 
 
@@ -82,6 +77,7 @@ class _Asked:
     numbered: list[str] = field(default_factory=list)
     place: dict[str, int] = field(default_factory=dict)
     chosen: tuple[str, ...] = ()
+    measured: MeasuredTags = field(init=False)
 
 
 class Campaign:
@@ -157,11 +153,11 @@ class Campaign:
 
     def kinds(self) -> dict[str, str]:
         """Return {kind of failure: its key}: the study's own list, or the usual one."""
-        return dict(self._asked.settings.tags) or dict(USUAL_KINDS)
+        return {kind.name: kind.key for kind in kinds_of(self._asked.settings.tags)}
 
-    def proposals(self, image: Image) -> list[tuple[str, str]]:
-        """Return (kind of failure, why) of those that can be measured of an image."""
-        return [("group: " + image.group, "the corpus says so")] if image.group else []
+    def proposals(self, image: Image, model: str = "") -> list[tuple[str, str]]:
+        """Return (kind of failure, why) of those that can be measured of an image, and of a model's map of it."""
+        return self._asked.measured.of(image, model)
 
     def items_for(self, pseudonym: str, have: Collection[tuple[str, int]], number: int) -> list[Given]:
         """Return up to ``number`` items for a person who has some already, each noted as handed to them."""
@@ -366,6 +362,7 @@ class Campaign:
         shown = digests(self.root, models, [item.image for item in items])
         items = [i for i in items if not isinstance(i, ChoiceItem) or {(i.first, i.image), (i.second, i.image)} <= shown.keys()]
         asked = _Asked(settings, images, {item.id: item for item in items}, shown, numbered=list(images), chosen=slots.images)
+        asked.measured = MeasuredTags(self.root, settings, images)
         asked.place = {id_: k for k, id_ in enumerate(asked.numbered)}
         if options.campaign.training:
             asked.training = {one.item.id: one for one in read_training(options.campaign.training, settings, images)}

@@ -53,7 +53,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
             request, "tags.html.jinja", 200, None, title=campaign.title, links=links(who), user_name=who.name or who.pseudonym, token=gate.token(who),
             image=image, number=int(number), model=model, models=list(campaign.settings.models), kinds=campaign.kinds(),
             pressed={tag.tag for tag in given if (tag.model, tag.region, tag.annotator) == (model, "", who.pseudonym)}, given=given,
-            proposals=campaign.proposals(image), before=places[at - 1] if at > 0 else None, behind=places[at + 1] if 0 <= at < len(places) - 1 else None,
+            proposals=campaign.proposals(image, model), before=places[at - 1] if at > 0 else None, behind=places[at + 1] if 0 <= at < len(places) - 1 else None,
             position=at + 1, total=len(places), query=f"?{urlencode({'model': model})}" if model else "", maps=not campaign.settings.classifies,
         )  # fmt: skip
 
