@@ -1,0 +1,98 @@
+"""Which two models to show next: the pairs whose order is in doubt and on which an answer tells most.
+
+Conventions: ``wins`` (J, J) are wins of the row model over the column model, halves for answers that chose neither. Scores are Bradley and Terry's, natural logarithms of mean zero; their posterior is taken to be normal
+about its mode. Its prior is ``pseudo_count`` wins of each model over all others together and as many losses, spread evenly over the other models, also over those it never met: unlike in a
+ranking that is wanted here, where what nobody was asked must not count as known. A pair's priority is the chance that its order is the other one than it seems, times the share of the variance of its difference
+that one more answer would take away. Answers that were asked for adaptively rank models as any others do; a share of wins over the pairs asked is no fair mean any more.
+Source: Bradley and Terry 1952; the normal posterior and the choice by expected information: Glickman and Jensen 2005; the product with the chance of a wrong order is ours. In simulations 8 and 12 models needed
+about half as many answers as with even allocation for the same rank correlation, see tests/labelling/test_pair_choice.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, log_expit, ndtr
+
+from faultscape.errors import OptionError, RankingError
+from faultscape.ranking.methods.likelihood import maximise
+
+PSEUDO_COUNT = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class ScorePosterior:
+    """Scores (J,), large = good, and the covariance (J, J) of their doubt; both of mean zero over models."""
+
+    scores: np.ndarray
+    covariance: np.ndarray
+
+
+def score_posterior(wins: ArrayLike, pseudo_count: float = PSEUDO_COUNT) -> ScorePosterior:
+    """Return Bradley and Terry's scores and their covariance; RankingError for wins that are not a square of two models or more, or below 0, OptionError for a pseudo-count not above 0.
+
+    >>> found = score_posterior(np.array([[0.0, 7.5], [0.5, 0.0]]))
+    >>> found.scores.round(6), (found.covariance[0, 0] * 4).round(6)  # log(8 / 1) / 2; 1 / (9 x 8/9 x 1/9)
+    (array([ 1.039721, -1.039721]), np.float64(1.125))
+    """
+    wins = np.array(wins, float)
+    if wins.ndim != 2 or wins.shape[0] != wins.shape[1] or len(wins) < 2:
+        raise RankingError(f"wins must be models by models, of two or more; got shape {wins.shape}")
+    if not (np.isfinite(pseudo_count) and pseudo_count > 0):
+        raise OptionError(f"the pseudo-count must be a number above 0; got {pseudo_count}")
+    j = len(wins)
+    wins = np.nan_to_num(wins) + pseudo_count / (j - 1)
+    np.fill_diagonal(wins, 0.0)
+    scores = maximise(wins, log_expit, lambda x: (expit(-x), expit(x) * expit(-x)))
+    information = (wins + wins.T) * _spread(scores)
+    curve = np.diag(information.sum(1)) - information
+    flat = np.full((j, j), 1 / j)  # the shift, which no answer speaks of
+    return ScorePosterior(scores, np.linalg.inv(curve + flat) - flat)
+
+
+def pair_priorities(posterior: ScorePosterior) -> np.ndarray:
+    """Return (J, J) how much is to be gained by asking about each two models, symmetric, 0 on the diagonal.
+
+    >>> wins = np.array([[0.0, 5, 9], [5, 0, 9], [1, 1, 0]])  # the first two are as good, the third is worse
+    >>> bool(pair_priorities(score_posterior(wins)).argmax() == 1)
+    True
+    """
+    return _priorities(posterior.scores, posterior.covariance)
+
+
+def next_pairs(wins: ArrayLike, number: int, pseudo_count: float = PSEUDO_COUNT) -> np.ndarray:
+    """Return (N, 2) the pairs to ask about next, the most telling first, each chosen as if the ones before it had been answered as expected.
+
+    Of equal pairs the first is taken. RankingError and OptionError as ``score_posterior``; OptionError for fewer than one.
+
+    >>> next_pairs(np.zeros((3, 3)), 3).tolist()
+    [[0, 1], [0, 2], [1, 2]]
+    """
+    if number < 1:
+        raise OptionError(f"expected one pair or more to ask about; got {number}")
+    posterior = score_posterior(wins, pseudo_count)
+    covariance, spread, out = posterior.covariance, _spread(posterior.scores), np.empty((number, 2), np.int64)
+    upper = np.triu(np.ones(covariance.shape, bool), 1)
+    for row in out:
+        gain = np.where(upper, _priorities(posterior.scores, covariance).round(12), -1.0)
+        a, b = row[:] = np.unravel_index(int(gain.argmax()), gain.shape)
+        along = covariance[:, a] - covariance[:, b]
+        covariance = covariance - np.outer(along, along) * (spread[a, b] / (1 + spread[a, b] * (along[a] - along[b])))
+    return out
+
+
+def _spread(scores: np.ndarray) -> np.ndarray:
+    """Return (J, J) the variance p (1 - p) of an answer, what it tells of the difference of two scores."""
+    apart = scores[:, None] - scores
+    return expit(apart) * expit(-apart)
+
+
+def _priorities(scores: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    own = np.diag(covariance)
+    variance = np.maximum(own[:, None] + own - 2 * covariance, np.finfo(float).tiny)
+    told = _spread(scores) * variance
+    out = ndtr(-np.abs(scores[:, None] - scores) / np.sqrt(variance)) * told / (1 + told)
+    np.fill_diagonal(out, 0.0)
+    return out
