@@ -69,7 +69,7 @@ class World:
             self.say(who, handing.item, handing.repeat)
 
 
-STEPS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["ask", "ask", "say", "say", "undo", "reload", "later", "start again"])), max_size=90)  # fmt: skip
+STEPS = st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["ask", "ask", "say", "say", "undo", "reload", "later", "read again", "start again"])), max_size=90)  # fmt: skip
 RULES = st.fixed_dictionaries({"seed": st.integers(0, 5), "overlap": st.integers(1, 4), "session": st.integers(1, 6), "repeats": st.sampled_from([0.0, 0.3]), "training": st.integers(0, 3)})  # fmt: skip
 
 
@@ -88,6 +88,9 @@ def walk(steps: list[tuple[int, str]], rules: dict[str, int], items: int) -> Wor
             world.have[who].clear()
         elif act == "later":
             world.now += HELD_FOR / 3
+        elif act == "read again":
+            world.hands.ask(world.items[1:])
+            world.hands.ask(world.items, world.training)
         elif act == "start again":
             world.hands = world.restored()
     return world
@@ -177,6 +180,21 @@ def test_what_was_handed_and_not_answered_goes_to_others_after_half_an_hour() ->
     assert rest not in found
     world.have[one].clear()
     assert world.ask(one) == held[0]  # who comes back gets it again first
+
+
+def test_what_was_taken_back_is_asked_again_before_anything_new() -> None:
+    world = World(6, 1, repeats=0.0)
+    who = world.people[0]
+    first, second = world.ask(who), world.ask(who)
+    assert first is not None
+    assert second is not None
+    for one in (first, second):
+        world.say(who, one.item, 0)
+    left = world.hands.left_for(who, 0.0)
+    world.say(who, first.item, 0, answered=False)
+    world.have[who].clear()
+    assert world.hands.left_for(who, 0.0) == left + 1
+    assert world.ask(who) == first
 
 
 def test_a_repeat_comes_at_least_five_items_later_and_sooner_only_where_nothing_new_is_left() -> None:

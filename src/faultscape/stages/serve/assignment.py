@@ -115,7 +115,7 @@ class Assignment:
                 return self._new(who, item, 0, now), True
         if (due := self._due(person, APART)) is not None:
             return self._new(who, due, 1, now), True
-        taken = self._taken(who, now)
+        taken = self._taken(now)
         free = np.flatnonzero(self._free(person, taken))
         if len(free):
             best = free[np.argmin(taken[free])] if priority is None else free[np.argmax(priority[free])]
@@ -193,7 +193,7 @@ class Assignment:
         person = self._of(who)
         waiting = sum(self._is_asked(item, person) for item, _ in person.waiting)
         training = sum((item, 0) not in person.handed and item not in person.dropped for item in self._training)
-        free = self._free(person, self._taken(who, now))
+        free = self._free(person, self._taken(now))
         again = person.twice & ~person.again & ~person.out & (free | person.first)
         return waiting + training + int(free.sum()) + int(again.sum())
 
@@ -218,15 +218,14 @@ class Assignment:
         self.restore(who, handing, now)
         return handing
 
-    def _taken(self, who: str, now: float) -> np.ndarray:
-        """Return (I,) how many people answered each item, or have it in hand, without this one."""
+    def _taken(self, now: float) -> np.ndarray:
+        """Return (I,) how many people answered each item, or have it in hand."""
         taken = self._count.copy()
-        for other, person in self._people.items():
-            if other != who:
-                for key in person.waiting:
-                    item, repeat = key
-                    if not repeat and now - person.at[key][2] < HELD_FOR and self._is_asked(item, person) and item in self._place:
-                        taken[self._place[item]] += 1
+        for person in self._people.values():
+            for item, repeat in person.waiting:
+                held = not repeat and item in self._place and item not in person.dropped
+                if held and now - person.at[item, repeat][2] < HELD_FOR:
+                    taken[self._place[item]] += 1
         return taken
 
     def _free(self, person: _Person, taken: np.ndarray) -> np.ndarray:
