@@ -131,6 +131,17 @@ def test_started_again_it_goes_on_as_it_would_have(steps: list[tuple[int, str]],
 
 @settings(max_examples=100)
 @given(STEPS, RULES, st.integers(1, 12))
+def test_the_same_items_asked_anew_change_nothing(steps: list[tuple[int, str]], rules: dict[str, int], items: int) -> None:
+    world = walk(steps, rules, items)
+    for who, item in zip(world.people, world.items[::2], strict=False):
+        world.hands.drop(who, item)
+    left = [world.hands.left_for(who, world.now) for who in world.people]
+    world.hands.ask(world.items, world.training)
+    assert [world.hands.left_for(who, world.now) for who in world.people] == left
+
+
+@settings(max_examples=100)
+@given(STEPS, RULES, st.integers(1, 12))
 def test_what_is_left_is_what_comes(steps: list[tuple[int, str]], rules: dict[str, int], items: int) -> None:
     world = walk(steps, rules, items)
     for who in world.people:
