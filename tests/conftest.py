@@ -16,6 +16,7 @@ import pytest
 
 import faultscape
 import loopback
+import postgres_server
 from faultscape import engine
 
 hypothesis.settings.register_profile("faultscape", derandomize=True, deadline=None, database=None, print_blob=False)
@@ -125,3 +126,10 @@ def bucket(
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     yield loopback.Bucket(_loopback, f"b{zlib.crc32(request.node.nodeid.encode())}")
     _loopback.refusing = None
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[postgres_server.Server]:
+    """A PostgreSQL server for all tests of this process."""
+    with postgres_server.running() as server:
+        yield server

@@ -1,7 +1,7 @@
 """Where answers lie: answers.sqlite in the study, or a server's database that study.toml names.
 
 Conventions: rows are added, each call in a transaction of its own, and read in the order in which they came. A file that only is read is left as it is, also one of an earlier version; who writes finds tables of this version
-(`upgrade`). While a server writes to the file, it keeps a write-ahead log (``stay_open``), so that others read meanwhile; it is merged when the last one closes. An address is one of SQLAlchemy's; its password is never written down:
+(`upgrade`). While a server writes to the file, it keeps a write-ahead log (``stay_open``), so that others read meanwhile; it is merged when the last one closes. An address is PostgreSQL's; its password is never written down:
 libpq takes it from PGPASSWORD or its password file. SQLAlchemy is loaded where there are answers, and this folder is its only home in the package.
 """
 
@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import secrets
+import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,8 +26,11 @@ if TYPE_CHECKING:
 
 FILE = "answers.sqlite"
 _BUSY = 30  # seconds that a writer waits for another
-_DRIVERS = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg", "sqlite": "sqlite"}
+_REACHED = 10  # seconds that a server has to answer
+_SERVERS, _DRIVER = ("postgresql", "postgres"), "postgresql+psycopg"
+_SECRET = ("password", "sslpassword")  # of what an address may say behind its question mark
 _ROWS = 500  # of one statement: databases bound the number of parameters
+_ONE_AT_A_TIME = 0x666C7363  # the number of the lock under which tables are made
 
 
 class Database:
@@ -77,7 +81,7 @@ class Database:
         try:
             with self._engine.begin() as connection:
                 yield connection
-        except (SQLAlchemyError, OSError) as error:
+        except (SQLAlchemyError, sqlite3.Error, OSError, UnicodeError) as error:
             raise StudyError(f"cannot {doing} {self.place}: {_reason(error)}") from None
         finally:
             if not self._open:
@@ -88,9 +92,11 @@ class Database:
         if "_engine" not in self.__dict__:
             return
         if self._open and not self._settings.url and self._path.exists():
+            from sqlalchemy.exc import SQLAlchemyError
+
             self._engine.dispose()
-            self._open = False
-            with self.connection("close") as connection:
+            with suppress(SQLAlchemyError, sqlite3.Error), self._engine.connect() as connection:
+                connection.exec_driver_sql("PRAGMA busy_timeout=0")  # whoever else has it open merges the log
                 connection.exec_driver_sql("PRAGMA journal_mode=DELETE")
         self._engine.dispose()
 
@@ -106,16 +112,14 @@ class Database:
 
     def add_once(self, name: str, row: Mapping[str, object]) -> bool:
         """Add a row unless one of its ``key`` is there; returns whether it was added. An answer that is sent twice counts once."""
-        import sqlalchemy as sa
+        from sqlalchemy.dialects import postgresql, sqlite
 
         self.upgrade()
         table = schema.tables()[name]
-        held = sa.select(sa.literal(1)).where(table.c.key == row["key"])
+        insert = (postgresql if self._settings.url else sqlite).insert(table).values({"time": time.time(), **row})
         with self.connection("write") as connection:
-            names = [*row, "time"]
-            values = sa.select(*(sa.literal(row[one], table.c[one].type) for one in row), sa.literal(time.time()))
-            added = connection.execute(table.insert().from_select(names, values.where(~held.exists())))
-            return added.rowcount == 1
+            once = insert.on_conflict_do_nothing(index_elements=["key"]).returning(table.c.number)
+            return connection.execute(once).first() is not None
 
     def read(self, name: str, *columns: str, **where: Any) -> list[Any]:
         """Return some columns of a table in the order of its rows, of those with the values ``where``; none where there is no such table yet."""
@@ -146,6 +150,8 @@ class Database:
         import sqlalchemy as sa
 
         with self.connection("write") as connection:
+            alone = f"SELECT pg_advisory_xact_lock({_ONE_AT_A_TIME})" if self._settings.url else "BEGIN IMMEDIATE"
+            connection.exec_driver_sql(alone)
             version = self.version_of(connection)
             names = set(sa.inspect(connection).get_table_names())
             if 0 < version < schema.VERSION:
@@ -158,11 +164,9 @@ class Database:
                     for column in [c for c in columns if there and c not in there]:
                         made = sa.schema.CreateColumn(schema.tables()[name].c[column]).compile(dialect=connection.dialect)
                         connection.exec_driver_sql(f"ALTER TABLE {name} ADD COLUMN {str(made).replace(' UNIQUE', '')}")
-                if "renamed" in names and "kind" not in self._columns(connection, schema.RENAMED):
-                    connection.exec_driver_sql("ALTER TABLE renamed ADD COLUMN kind TEXT DEFAULT 'class' NOT NULL")
             if version < schema.VERSION:
                 next(iter(schema.tables().values())).metadata.create_all(connection)
-                for name in schema.ADDED:
+                for name in [name for name, columns in schema.ADDED.items() if "key" in columns]:
                     connection.exec_driver_sql(f"CREATE UNIQUE INDEX IF NOT EXISTS one_key_of_{name} ON {name} (key)")
                 for statement in schema.guards(connection.dialect.name):
                     connection.exec_driver_sql(statement)
@@ -206,27 +210,28 @@ class Database:
 def bind(root: Path, url: str) -> AnswerSettings:
     """Return what study.toml is to say of a server's database for the answers of a study, and copy there what the study's own file holds; StudyError where it cannot be used."""
     plain = _without_password(url)
-    database = Database(root, settings=AnswerSettings(url=plain, key=""), address=url)
-    with database.connection("reach") as connection:
-        before = database.version_of(connection)
-    database.upgrade()
-    about = schema.tables()[schema.ABOUT]
-    with database.connection("write") as connection:
-        held = {str(n): str(v) for n, v in connection.execute(about.select())}
-        own = read_settings(root).answers
-        if (key := held.get("study", "")) and key != own.key:
-            raise StudyError(f"{plain} holds the answers of another study; name another database")
-        if not key:
-            key = secrets.token_hex(8)
-            connection.execute(about.insert(), [{"name": "study", "value": key}])
-            if not before:
-                _copy(root, connection)
+    own = read_settings(root).answers
+    database = Database(root, settings=AnswerSettings(url=plain, key=own.key), address=url)
+    try:
+        database.upgrade()
+        about = schema.tables()[schema.ABOUT]
+        with database.connection("write") as connection:
+            held = {str(n): str(v) for n, v in connection.execute(about.select())}
+            if (key := held.get("study", "")) and key != own.key:
+                raise StudyError(f"{plain} holds the answers of another study; name another database")
+            if not key:
+                key = secrets.token_hex(8)
+                connection.execute(about.insert(), [{"name": "study", "value": key}])
+                if not any(connection.execute(schema.tables()[name].select().limit(1)).first() for name in schema.SAID):
+                    _copy(root, connection)
+    finally:
+        database.close()
     return AnswerSettings(url=plain, key=key)
 
 
 def _copy(root: Path, to: sa.Connection) -> None:
-    """Copy all answers of a study's own file to another database, which has none."""
-    own = Database(root, settings=AnswerSettings())
+    """Copy all answers of a study from where they lie to another database, which has none."""
+    own = Database(root)
     if not own.there:
         return
     own.upgrade()
@@ -253,14 +258,15 @@ def _served(url: str) -> sa.Engine:
             "--database is no address of a database; write postgresql://USER@HOST/NAME, or leave it out for answers.sqlite in the study"
         ) from None
     kind = address.drivername.partition("+")[0]
-    if kind not in _DRIVERS:
+    if kind not in _SERVERS:
         raise StudyError(
-            f"--database {kind}://...: use {' or '.join(dict.fromkeys(('postgresql', 'sqlite')))}.{closest(kind, list(_DRIVERS))}"
+            f"--database {kind}://...: write postgresql://USER@HOST/NAME, or leave it out for answers.sqlite in the study.{closest(kind, _SERVERS)}"
         )
     try:
-        if kind == "sqlite":
-            return sa.create_engine(address, connect_args={"timeout": _BUSY})
-        return sa.create_engine(address.set(drivername=_DRIVERS[kind]), pool_size=8, max_overflow=8, pool_pre_ping=True)
+        more = {"connect_timeout": _REACHED, "application_name": "faultscape"}
+        return sa.create_engine(
+            address.set(drivername=_DRIVER), pool_size=8, max_overflow=8, pool_pre_ping=True, connect_args=more
+        )
     except ImportError:
         raise StudyError("answers in PostgreSQL need psycopg: pip install 'faultscape[postgres]'") from None
 
@@ -270,9 +276,10 @@ def _without_password(url: str) -> str:
     from sqlalchemy.exc import ArgumentError
 
     try:
-        return sa.make_url(url)._replace(password=None).render_as_string()
+        plain = sa.make_url(url)._replace(password=None).difference_update_query(_SECRET)
     except (ArgumentError, ValueError):
-        return url if "@" not in url else "the database"
+        return "the database"
+    return plain.render_as_string()
 
 
 def _reason(error: Exception) -> str:

@@ -26,6 +26,7 @@ SAID = (DISCARDS, ANSWERS, RENAMED, CHOICES, TAGS, CHECKS, HANDED)
 ADDED = {  # {table: {column that an earlier version lacks: what its rows have there}}
     ANSWERS: {"truth": LABELS, "key": None, "seconds": None, "shown": ""},
     DISCARDS: {"key": None, "annotator": ""},
+    RENAMED: {"kind": "class"},
 }
 
 
