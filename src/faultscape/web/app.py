@@ -108,16 +108,8 @@ def problem(request: Request, status: int, words: str) -> Response:
 
 
 def _mistake(request: Request, error: Exception) -> HTMLResponse:
-    status = (
-        404
-        if isinstance(error, NotFoundError)
-        else 400
-        if isinstance(error, OptionError)
-        else 409
-        if isinstance(error, StudyError)
-        else 422
-    )
-    return problem(request, status, str(error))
+    usual = 400 if isinstance(error, OptionError) else 409 if isinstance(error, StudyError) else 422
+    return problem(request, getattr(error, "status", usual), str(error))
 
 
 def _unknown(request: Request, error: Exception) -> Response:
@@ -127,7 +119,8 @@ def _unknown(request: Request, error: Exception) -> Response:
 
 def _defect(request: Request, error: Exception) -> Response:
     place = traceback.extract_tb(error.__traceback__)[-1]
-    print(f"faultscape: {request.url.path}: {type(error).__name__}: {error} ({place.filename}:{place.lineno})", file=sys.stderr)
+    pattern = getattr(request.scope.get("route"), "path", "")  # an address may hold the token of an invitation
+    print(f"faultscape: {pattern}: {type(error).__name__}: {error} ({place.filename}:{place.lineno})", file=sys.stderr)
     return problem(request, 500, "this is a defect of Faultscape; the terminal in which it runs says more")
 
 

@@ -69,6 +69,11 @@ def is_private(listener: socket.socket) -> bool:
     return ipaddress.ip_address(listener.getsockname()[0]).is_loopback
 
 
+def names_of(listener: socket.socket, host: str) -> list[str]:
+    """Return the names, beside addresses and localhost, by which an app that listens on a socket may be asked for: the one given, and that of the machine where others reach it."""
+    return [host] if is_private(listener) else [host, socket.gethostname()]
+
+
 def serve(app: Any, listener: socket.socket, begun: Callable[[], None] | None = None) -> None:
     """Answer requests on a socket until Ctrl-C; ``begun`` is called once the first can be."""
     config = uvicorn.Config(

@@ -56,7 +56,14 @@ def serve_labels(study: str, options: ServeOptions, standings_of: StandingsOf) -
                 )
 
         server.serve(
-            app_of(campaign, gate, lambda: standings_of(root, options.selection, options.truth), [options.host]), listener, begun
+            app_of(
+                campaign,
+                gate,
+                lambda: standings_of(root, options.selection, options.truth),
+                server.names_of(listener, options.host),
+            ),
+            listener,
+            begun,
         )
     print(f"{study}: people answer no longer; all that was confirmed is kept")
 
