@@ -18,12 +18,13 @@ import numpy as np
 
 import faultscape as fs
 import made
+from faultscape.stages.label.exchange import import_masks
 from faultscape.stages.rank.live import standings_now
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import COOKIE, Gate, server_key
 from faultscape.stages.serve.options import ServeOptions
 from faultscape.stages.serve.serve import app_of, routers_of
-from faultscape.study.answers.annotators import ANNOTATOR, ORGANISER, Annotators
+from faultscape.study.answers.annotators import ANNOTATOR, Annotators
 from faultscape.study.answers.database import Database
 from faultscape.web.headers import App
 
@@ -43,11 +44,12 @@ HARM = "<script>alert('x')</script>\"{{7*7}}\u202e"
 
 def study(folder: Path) -> Path:
     """A copy of a study with duels of three models, and two truths of which one is a person's; its photos lie elsewhere."""
-    return Path(shutil.copytree(_made(), folder / "study"))
+    return Path(shutil.copytree(whole(), folder / "study"))
 
 
 @lru_cache(maxsize=1)
-def _made() -> Path:
+def whole() -> Path:
+    """The study that is copied; made once."""
     folder = Path(tempfile.mkdtemp(prefix="entrance-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     rng = np.random.default_rng(5)
@@ -84,7 +86,7 @@ class Entrance:
 
     def routes(self) -> list[tuple[str, str]]:
         """All (method, path) that the app answers."""
-        routers = routers_of(self.campaign, self.gate, self.standings)
+        routers = routers_of(self.campaign, self.gate, self.standings, import_masks)
         return [(method, route.path) for router in routers for route in router.routes for method in sorted(route.methods)]
 
     def standings(self) -> Any:
@@ -100,7 +102,7 @@ class Entrance:
         """Somebody who came in, though not by the link: one address may not try many."""
         who, token = self.people.invite(name, role)
         client = self.client()
-        client.cookies.set(COOKIE, self.gate._cookies.dumps(who.pseudonym))  # noqa: SLF001
+        client.cookies.set(COOKIE, self.gate._cookies.dumps(who.pseudonym))
         self.gate.forget()
         return Person(client, who.pseudonym, self.gate.token(who), token)
 
@@ -142,7 +144,9 @@ def entrance(root: Path, *, open_: bool = False, **options: Any) -> Iterator[Ent
     try:
         campaign = Campaign(root, asked, database)
         gate = Gate(Annotators(root, database), server_key(root), open_=open_)
-        held = Entrance(root, campaign, gate, app_of(campaign, gate, lambda: held.standings()))
+        held = Entrance(
+            root, campaign, gate, app_of(campaign, gate, lambda: standings_now(root, "main", "labels"), take=import_masks)
+        )
         yield held
     finally:
         database.close()

@@ -19,9 +19,9 @@ import made_entrance
 from faultscape.errors import StudyError
 from faultscape.stages.serve import gate as gates
 from faultscape.stages.serve.gate import COOKIE, Limits, server_key
-from faultscape.study.answers.annotators import digest
+from faultscape.study.answers.annotators import ORGANISER, digest
 from faultscape.study.answers.database import Database
-from made_entrance import HERE, ORGANISER, Entrance
+from made_entrance import HERE, Entrance
 from refusals import refused
 
 
@@ -135,9 +135,9 @@ def test_forged_and_altered_cookies_and_those_of_another_study_are_refused(entra
     other_key = gates.Gate(entrance.people, b"k" * 32, open_=False)
     forged = [
         "", ann.pseudonym, f'"{ann.pseudonym}"', value[:-1], value[::-1], f"{name}.", f".{signature}", f"{name}x.{signature}", value.swapcase(),
-        f"{value}.{value}", "a" * 5000, "\u00e9\u00ff", other_key._cookies.dumps(ann.pseudonym),  # noqa: SLF001
-        entrance.gate._signer.sign(ann.pseudonym).decode(), entrance.gate._cookies.dumps([ann.pseudonym]), entrance.gate._cookies.dumps({"a": 1}),  # noqa: SLF001
-        entrance.gate._cookies.dumps("person-nobody"),  # noqa: SLF001
+        f"{value}.{value}", "a" * 5000, "\u00e9\u00ff", other_key._cookies.dumps(ann.pseudonym),
+        entrance.gate._signer.sign(ann.pseudonym).decode(), entrance.gate._cookies.dumps([ann.pseudonym]), entrance.gate._cookies.dumps({"a": 1}),
+        entrance.gate._cookies.dumps("person-nobody"),
     ]  # fmt: skip
     for cookie in forged:
         headers = {"cookie": f"{COOKIE}={cookie}".encode("latin-1", "replace")}
@@ -225,7 +225,7 @@ def test_who_asks_longest_ago_is_forgotten_first_so_that_limits_take_little_memo
     limits = Limits(1, 1, most=100)
     assert all(limits.allow(str(k), 0.0) for k in range(1000))
     assert not limits.allow("999", 0.0)
-    assert len(limits._held) == 100  # noqa: SLF001
+    assert len(limits._held) == 100
 
 
 def test_a_key_that_is_damaged_is_said_and_never_used(root: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +11,9 @@ import pytest
 pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installed")
 
 import made_entrance
+from faultscape.study.answers.annotators import ORGANISER
 from faultscape.study.answers.labels import Answers
-from made_entrance import HARM, IDS, ORGANISER, Entrance, Person
+from made_entrance import HARM, IDS, Entrance, Person
 
 TAGS = {
     "a", "b", "body", "br", "button", "caption", "circle", "code", "dd", "details", "dialog", "div", "dl", "dt", "form", "g", "h1", "h2", "head", "header",
@@ -51,7 +51,7 @@ class Seen(HTMLParser):
 def entrance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Entrance]:
     root = made_entrance.study(tmp_path_factory.mktemp("escapes"))
     text = (root / "study.toml").read_text()
-    (root / "study.toml").write_text(text + "\n[tags]\n" + f"'<b>tag</b>{{{{7*7}}}}\u202e' = \"<\"\n")
+    (root / "study.toml").write_text(text + "\n[tags]\n" + "'<b>tag</b>{{7*7}}\u202e' = \"<\"\n")
     with made_entrance.entrance(root) as held:
         yield held
 
@@ -74,7 +74,7 @@ def seen(answer: Any) -> Seen:
 
 
 def test_ids_of_images_are_words(entrance: Entrance, organiser: Person) -> None:
-    for number, image in enumerate(entrance.campaign._asked.numbered):  # noqa: SLF001
+    for number, image in enumerate(entrance.campaign._asked.numbered):
         for path in (f"/check/{number}?truth=labels", f"/tags/{number}", f"/tags/{number}?model=okapinet"):
             page = seen(organiser.get(path))
             assert image in page.words
@@ -128,7 +128,7 @@ def test_classes_come_as_json_and_are_run_by_nobody(entrance: Entrance) -> None:
 
 @pytest.mark.parametrize(
     ("path", "says"),
-    [("/check/0?truth=<script>alert(1)</script>", "there are no masks under"), ("/model/0/fill?model=\"><img src=x onerror=alert(1)>", "there is no model"),
+    [("/check/0?truth=<script>alert(1)</script>", "there are no masks under"), ('/model/0/fill?model="><img src=x onerror=alert(1)>', "there is no model"),
      ("/static/<script>", "there is no file"), ("/tags/<img src=x>", "there is no image"), ("/{{7*7}}<script>", "there is no such page"),
      ("/tags/0?model={{7*7}}\u202e", "there is no model '{{7*7}}")],
 )  # fmt: skip

@@ -17,6 +17,7 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
+from starlette.requests import ClientDisconnect
 
 from faultscape.errors import FaultscapeError, OptionError, StudyError
 from faultscape.reporting.template import template
@@ -52,6 +53,7 @@ def make_app(routers: Sequence[APIRouter], *, names: Collection[str] = (), metho
     app.add_exception_handler(FaultscapeError, _mistake)
     for status in (404, 405, 422):
         app.add_exception_handler(status, _unknown)
+    app.add_exception_handler(ClientDisconnect, _gone)
     app.add_exception_handler(Exception, _defect)
     return Guard(_NoTraceback(app), names, methods)
 
@@ -107,7 +109,7 @@ def problem(request: Request, status: int, words: str) -> Response:
     return page(request, name, status, title=HTTPStatus(status).phrase, words=words)
 
 
-def _mistake(request: Request, error: Exception) -> HTMLResponse:
+def _mistake(request: Request, error: Exception) -> Response:
     usual = 400 if isinstance(error, OptionError) else 409 if isinstance(error, StudyError) else 422
     return problem(request, getattr(error, "status", usual), str(error))
 
@@ -115,6 +117,11 @@ def _mistake(request: Request, error: Exception) -> HTMLResponse:
 def _unknown(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
     return problem(request, status, "there is no such page" if status == 404 else "this page does not answer that")
+
+
+def _gone(_: Request, __: Exception) -> Response:
+    """Answer nobody: who asked has gone before all was sent."""
+    return Response(status_code=400)
 
 
 def _defect(request: Request, error: Exception) -> Response:

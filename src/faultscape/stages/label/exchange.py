@@ -86,3 +86,8 @@ def import_labels(study: str, options: ImportOptions) -> Imported | Answered | A
     if options.pattern is not None:
         raise OptionError("--pattern is for files of masks; a CSV file says itself which image a line is of")
     return questions.import_(root, file, column, options.truth, form)
+
+
+def import_masks(root: Path, source: Path, truth: str) -> Imported:
+    """Take in the masks of one person from a file or a folder as a truth of theirs, whomever the file names; errors as `import_labels`."""
+    return masks.import_(root, ImportOptions(str(source), truth, of_one=True), None)
