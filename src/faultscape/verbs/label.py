@@ -151,6 +151,7 @@ def serve(
         How items are shared among annotators: `CampaignRules(overlap=...)`.
     """
     try:
+        from faultscape.stages.label.exchange import import_masks
         from faultscape.stages.rank.live import standings_now
         from faultscape.stages.serve.serve import serve_labels
     except ImportError as error:
@@ -159,7 +160,7 @@ def serve(
         raise OptionError("label serve needs what is not installed: pip install 'faultscape[app]'") from None
 
     options = ServeOptions(host, port, database, selection, truth, forced, seed, invites, campaign)
-    serve_labels(needed_text(study, "study"), options, standings_now)
+    serve_labels(needed_text(study, "study"), options, standings_now, import_masks)
 
 
 def invite(study: Place, name: str, *, organiser: bool = False) -> Invited:

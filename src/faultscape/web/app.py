@@ -17,6 +17,7 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
+from starlette.requests import ClientDisconnect
 
 from faultscape.errors import FaultscapeError, OptionError, StudyError
 from faultscape.reporting.template import template
@@ -52,6 +53,7 @@ def make_app(routers: Sequence[APIRouter], *, names: Collection[str] = (), metho
     app.add_exception_handler(FaultscapeError, _mistake)
     for status in (404, 405, 422):
         app.add_exception_handler(status, _unknown)
+    app.add_exception_handler(ClientDisconnect, _gone)
     app.add_exception_handler(Exception, _defect)
     return Guard(_NoTraceback(app), names, methods)
 
@@ -107,17 +109,9 @@ def problem(request: Request, status: int, words: str) -> Response:
     return page(request, name, status, title=HTTPStatus(status).phrase, words=words)
 
 
-def _mistake(request: Request, error: Exception) -> HTMLResponse:
-    status = (
-        404
-        if isinstance(error, NotFoundError)
-        else 400
-        if isinstance(error, OptionError)
-        else 409
-        if isinstance(error, StudyError)
-        else 422
-    )
-    return problem(request, status, str(error))
+def _mistake(request: Request, error: Exception) -> Response:
+    usual = 400 if isinstance(error, OptionError) else 409 if isinstance(error, StudyError) else 422
+    return problem(request, getattr(error, "status", usual), str(error))
 
 
 def _unknown(request: Request, error: Exception) -> Response:
@@ -125,9 +119,15 @@ def _unknown(request: Request, error: Exception) -> Response:
     return problem(request, status, "there is no such page" if status == 404 else "this page does not answer that")
 
 
+def _gone(_: Request, __: Exception) -> Response:
+    """Answer nobody: who asked has gone before all was sent."""
+    return Response(status_code=400)
+
+
 def _defect(request: Request, error: Exception) -> Response:
     place = traceback.extract_tb(error.__traceback__)[-1]
-    print(f"faultscape: {request.url.path}: {type(error).__name__}: {error} ({place.filename}:{place.lineno})", file=sys.stderr)
+    pattern = getattr(request.scope.get("route"), "path", "")  # an address may hold the token of an invitation
+    print(f"faultscape: {pattern}: {type(error).__name__}: {error} ({place.filename}:{place.lineno})", file=sys.stderr)
     return problem(request, 500, "this is a defect of Faultscape; the terminal in which it runs says more")
 
 

@@ -103,7 +103,10 @@ class Guard:
             return 405, f"{scope['method']} is not answered here"
         if len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"") > LONGEST:
             return 414, f"the address is longer than {LONGEST} bytes"
-        if headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode", "navigate") != "navigate":
+        if (
+            headers.get("sec-fetch-site") in ("cross-site", "same-site")
+            and headers.get("sec-fetch-mode", "navigate") != "navigate"
+        ):
             return 403, "another site asked for this; only pages of this server may"
         return None
 

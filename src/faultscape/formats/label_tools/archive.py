@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -74,6 +74,29 @@ def opened(path: Path, known_by: str, error: type[FaultscapeError]) -> Archive:
         return data
 
     return Archive(tuple(by_name), read)
+
+
+def unpack(path: Path, folder: Path, endings: Collection[str], error: type[FaultscapeError], *, most: int) -> int:
+    """Unpack the files of a zip whose names end in one of the ``endings`` (small letters) to an empty folder, and return how many these are; ``error`` where together they are more than ``most`` bytes, and for a zip that `opened` would refuse."""
+    with decoding(path, error):
+        _look(path, error)
+        archive = zipfile.ZipFile(path)
+    with archive:
+        infos = [info for info in archive.infolist() if not info.is_dir()]
+        _hold_bounds(infos, path, error)
+        wanted = [info for info in infos if os.path.splitext(info.filename)[1].lower() in endings]
+        left = most
+        for info in wanted:
+            where = os.path.join(folder, *PurePosixPath(info.filename).parts)
+            with decoding(f"{path}: {info.filename[:200]!r}", error), archive.open(info) as file:
+                os.makedirs(os.path.dirname(where), exist_ok=True)
+                with open(where, "xb") as out:
+                    while part := file.read(1 << 20):
+                        left -= len(part)
+                        if left < 0:
+                            raise error(f"{path}: would unpack to more than {most:,} bytes; send fewer images at once")
+                        out.write(part)
+    return len(wanted)
 
 
 def _folder(folder: str, error: type[FaultscapeError]) -> Archive:

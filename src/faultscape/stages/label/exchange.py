@@ -127,3 +127,8 @@ def _of_tool(
             return pair_tasks.import_(root, options, entry, files)
         return question_tasks.import_(root, options, entry, files)
     return None
+
+
+def import_masks(root: Path, source: Path, truth: str) -> Imported:
+    """Take in the masks of one person from a file or a folder as a truth of theirs, whomever the file names; errors as `import_labels`."""
+    return masks.import_(root, ImportOptions(str(source), truth, of_one=True), None)

@@ -49,8 +49,11 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
         found = bundles(path, [entry for entry in formats if isinstance(entry, BundleFormat)])
         if found:
             tool = read_bundles(found, by_id, classes)
+            by_person = (
+                {"": {k: v for mine in tool.readers.values() for k, v in mine.items()}} if options.of_one else tool.readers
+            )
             labels, empty, titles = (
-                {who: mine for who, mine in tool.readers.items() if mine},
+                {who: mine for who, mine in by_person.items() if mine},
                 tool.empty,
                 " and ".join(tool.formats),
             )

@@ -49,6 +49,7 @@ class ImportOptions:
     truth: str = "labels"
     pattern: str | None = None
     format: str | None = None  # any built-in format of the task, as files show
+    of_one: bool = False  # all of it is one person's, whomever a tool names
 
     def __post_init__(self) -> None:
         refuse_empty(self)

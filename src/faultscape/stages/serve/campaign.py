@@ -6,7 +6,6 @@ and did not answer for half an hour goes to the next person. Methods may be call
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -43,6 +42,7 @@ from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, read_corpus
 from faultscape.web.app import NotFoundError
+from faultscape.web.words import flat_json, plain_text
 
 _SIDED = ("left", "right")
 _SAID = {CHOICES: (*_SIDED, "both good", "both bad", "not sure", "skip"), QUESTIONS: ("yes", "no", "unsure")}
@@ -190,9 +190,9 @@ class Campaign:
     def take(self, pseudonym: str, row: Mapping[str, Any]) -> str:
         """Take one answer, discard or undo of a person; returns '' once it is kept, or why it cannot be."""
         key, id_, repeat = row.get("key"), row.get("id"), row.get("repeat", 0)
-        if not (isinstance(key, str) and 8 <= len(key) <= _LONGEST_KEY and key.isascii()):
+        if not (isinstance(key, str) and 8 <= len(key) <= _LONGEST_KEY and key.isascii() and key.isprintable()):
             return "it has no key"
-        if not isinstance(id_, str) or repeat not in (0, 1) or isinstance(repeat, bool):
+        if not isinstance(id_, str) or type(repeat) is not int or repeat not in (0, 1):
             return "it names no item"
         with self._lock:
             handing = self._assignment.handed_to(pseudonym, id_, repeat)
@@ -201,23 +201,29 @@ class Campaign:
         try:
             item = self.find(id_)
         except NotFoundError:
-            return "" if self._known(key) else "the item is no longer asked: its image was discarded, or the selection changed"
-        seconds, shown = row.get("seconds"), row.get("shown") or {}
-        if seconds is not None and not (isinstance(seconds, int | float) and 0 <= seconds <= _LONGEST_SECONDS):
-            return "seconds is no time"
-        try:
-            details = json.dumps({**shown, "session": handing.session}, sort_keys=True)[:_LONGEST_TEXT]
-        except (TypeError, ValueError):
-            return "shown is no object"
-        if "discard" in row:
-            return self._discard(
-                pseudonym, key, item, str(row["discard"])[:_LONGEST_TEXT], str(row.get("text") or "")[:_LONGEST_TEXT]
+            return (
+                ""
+                if self._known(f"{pseudonym}:{key}")
+                else "the item is no longer asked: its image was discarded, or the selection changed"
             )
+        seconds, details = row.get("seconds"), flat_json(row.get("shown"), _LONGEST_TEXT, session=handing.session)
+        if seconds is not None and not (type(seconds) in (int, float) and 0 <= seconds <= _LONGEST_SECONDS):
+            return "seconds is no time"
+        if details is None:
+            return "shown is no object of a few words and numbers"
+        if "discard" in row:
+            reason, text = row["discard"], row.get("text") or ""
+            if not (isinstance(reason, str) and isinstance(text, str) and reason.strip()):
+                return "a discard has a reason, in words"
+            return self._discard(pseudonym, key, item, plain_text(reason)[:_LONGEST_TEXT], plain_text(text)[:_LONGEST_TEXT])
+        if row.get("undo", False) not in (True, False):
+            return "undo is true or false"
         said = "" if row.get("undo") else row.get("chosen")
         allowed = _SIDED if self.options.forced and self.task == CHOICES else _SAID[self.task]
-        if said != "" and said not in allowed:
-            return f"the answer {str(said)[:40]!r} is not known; use {', '.join(allowed)}"
-        self._keep(pseudonym, f"{pseudonym}:{key}", item, handing, str(said), seconds, details)
+        if not isinstance(said, str) or (said not in allowed and not row.get("undo")):
+            given = plain_text(said[:40]) if isinstance(said, str) else type(said).__name__
+            return f"the answer {given!r} is not known; use {', '.join(allowed)}"
+        self._keep(pseudonym, f"{pseudonym}:{key}", item, handing, said, seconds, details)
         with self._lock:
             self._assignment.note(pseudonym, id_, repeat, answered=said != "")
         return ""
@@ -298,7 +304,7 @@ class Campaign:
     def read_again(self) -> None:
         """Read again what is asked, after images were discarded or the study changed; what people were handed and is asked still stays theirs."""
         with self._lock:
-            self._asked = self._read()
+            self._asked = self._read(begun=True)
             self._assignment.ask([*self._asked.items], [*self._asked.training])
 
     def examples(self, item: QuestionItem) -> list[str]:
@@ -325,7 +331,7 @@ class Campaign:
         return Given(item, handing.repeat, handing.side, handing.session, position, training is not None, expected)
 
     def _known(self, key: str) -> bool:
-        return bool(self.database.read("choices", "number", key=key) or self.database.read(ANSWERS, "number", key=key))
+        return any(self.database.read(name, "number", key=key) for name in ("choices", ANSWERS, DISCARDS))
 
     def _restore(self) -> None:
         """Count what was handed and answered from the database."""
@@ -344,8 +350,8 @@ class Campaign:
                 for id_ in (item_id(image, class_), item_id(TRAINING, image, class_)):
                     self._assignment.note(annotator, id_, 0, answered=True)
 
-    def _read(self) -> _Asked:
-        """Return what is asked, of the study as it is now."""
+    def _read(self, *, begun: bool = False) -> _Asked:
+        """Return what is asked, of the study as it is now: once a campaign has ``begun`` it may be nothing."""
         settings, options = read_settings(self.root), self.options
         slots = evidence.current(self.root, options.selection, Answers(self.root, self.database).discarded())
         images = {image.id: image for image in read_corpus(self.root)}
@@ -356,7 +362,7 @@ class Campaign:
             else choice_items(slots)
         )
         items = [item for item in items if item.image in images]
-        if not slots.images:
+        if not slots.images and not begun:
             raise StudyError(f"every image of selection {options.selection!r} is discarded, and no spare is left")
         models = dict.fromkeys(name for item in items if isinstance(item, ChoiceItem) for name in (item.first, item.second))
         shown = digests(self.root, models, [item.image for item in items])

@@ -29,6 +29,7 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name
 from faultscape.web.app import NotFoundError, page, send_picture
 from faultscape.web.photos import Pictures
+from faultscape.web.words import plain_text
 
 _LONGEST_COMMENT = 1000
 _WAYS = ("fill", "outline")
@@ -101,8 +102,8 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
     def _say(who: Annotator, number: str, given: dict[str, str]) -> Response:
         image, truth = campaign.image_at(number), _truth(campaign, given.get("truth", ""))
         comment, key = (
-            given.get("comment", "").strip()[:_LONGEST_COMMENT],
-            f"{who.pseudonym}:{given.get('key') or secrets.token_hex(8)}",
+            plain_text(given.get("comment", ""))[:_LONGEST_COMMENT],
+            f"{who.pseudonym}:{plain_text(given.get('key', ''))[:64] or secrets.token_hex(8)}",
         )
         back = RedirectResponse(f"/check/{number}?truth={quote(truth)}", 303)
         if act := given.get("act", ""):

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fastapi import Request, Response
-from itsdangerous import BadSignature, Signer, URLSafeSerializer
+from itsdangerous import BadSignature, Signer, URLSafeTimedSerializer
 
 from faultscape.errors import LabellingError, OptionError, StudyError
 from faultscape.study.answers.annotators import ORGANISER, Annotator, Annotators
+from faultscape.web.words import plain_text
 
 COOKIE, HEADER = "faultscape", "x-faultscape"
 _KEY = ".serve-key"
@@ -97,7 +98,7 @@ class Gate:
     open_: bool
 
     def __post_init__(self) -> None:
-        self._cookies = URLSafeSerializer(self.key, salt="faultscape cookie")
+        self._cookies = URLSafeTimedSerializer(self.key, salt="faultscape cookie")
         self._signer = Signer(self.key, salt="faultscape csrf")
         self._writes, self._tries = Limits(PER_SECOND, BURST), Limits(TRIES_PER_MINUTE / 60, TRIES)
         self._known: dict[str, Annotator] = {}
@@ -106,7 +107,7 @@ class Gate:
     def annotator(self, request: Request) -> Annotator:
         """Return who asks; NoEntryError for who has not come in, or was removed."""
         try:
-            pseudonym = self._cookies.loads(request.cookies.get(COOKIE, ""))
+            pseudonym = self._cookies.loads(request.cookies.get(COOKIE, ""), max_age=_MONTH)
         except BadSignature:
             pseudonym = ""
         found = self._everybody().get(pseudonym) if isinstance(pseudonym, str) else None
@@ -163,7 +164,7 @@ class Gate:
         if not self.open_:
             raise RefusedError("people come in here by the link that they were sent")
         self._count_try(request)
-        name = " ".join(name.split())
+        name = plain_text(name)
         if not 0 < len(name) <= _LONGEST_NAME:
             raise LabellingError(f"a name has 1 to {_LONGEST_NAME} characters")
         known = next((one for one in self.people.everybody() if one.name == name), None)

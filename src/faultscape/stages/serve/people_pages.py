@@ -16,8 +16,9 @@ from faultscape.errors import LabellingError, OptionError
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.facts import people_rows
 from faultscape.stages.serve.gate import Gate, NoEntryError
-from faultscape.study.answers.annotators import ANNOTATOR, ORGANISER
+from faultscape.study.answers.annotators import ANNOTATOR, ORGANISER, Annotator
 from faultscape.web.app import page
+from faultscape.web.words import plain_text
 
 _MOST_FORM = 16 << 10
 
@@ -64,13 +65,13 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
     @routes.post("/people", response_class=HTMLResponse)
     async def change(request: Request) -> Response:
         given = await form(request)
-        gate.writer(request, organiser=True, token=given.get("token", ""))
-        return await run_in_threadpool(_change, request, given)
+        me = gate.writer(request, organiser=True, token=given.get("token", ""))
+        return await run_in_threadpool(_change, request, me, given)
 
-    def _change(request: Request, given: dict[str, str]) -> Response:
+    def _change(request: Request, me: Annotator, given: dict[str, str]) -> Response:
         act, pseudonym = given.get("act", ""), given.get("pseudonym", "")
         if act == "invite":
-            name = " ".join(given.get("name", "").split())
+            name = plain_text(given.get("name", ""))
             if not 0 < len(name) <= 80:
                 raise LabellingError("a name has 1 to 80 characters")
             made, token = gate.people.invite(name, ORGANISER if given.get("organiser") else ANNOTATOR)
@@ -78,6 +79,8 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
         if act == "link":
             return _people(request, gate.people.find(pseudonym).name or pseudonym, gate.people.new_token(pseudonym))
         if act in ("remove", "remove with answers"):
+            if pseudonym == me.pseudonym:
+                raise OptionError("nobody removes themselves here; another organiser does, or `faultscape label forget`")
             gate.people.delete(pseudonym)
             if act == "remove with answers":
                 campaign.take_back_all(pseudonym)

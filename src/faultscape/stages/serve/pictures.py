@@ -5,6 +5,7 @@ Conventions: pictures are made when they are asked for, and kept in memory up to
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection
 from pathlib import Path
 
@@ -12,11 +13,11 @@ import numpy as np
 
 from faultscape.classes.class_lists import narrow, table
 from faultscape.corpus.photos import read_photo
-from faultscape.errors import ImageError, StudyError
+from faultscape.errors import ImageError, LabelMapError, StudyError
 from faultscape.maps import runs
 from faultscape.maps.resize import nearest
 from faultscape.reporting.competition.gallery import fit
-from faultscape.study.parts import read_manifest
+from faultscape.study.parts import Part, read_manifest
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name
@@ -34,20 +35,36 @@ def photo(image: Image, longest: int = LONGEST) -> tuple[bytes, str]:
     try:
         return shrink(read_photo(image)[0], longest)
     except ImageError as error:
-        raise NotFoundError(f"the photo cannot be shown: {error}") from None
+        raise _unseen("photo", image, error) from None
 
 
 def read_map(root: Path, settings: Settings, folder: Path, image: Image, model: str | None) -> np.ndarray:
-    """Return the map (H, W) of an image in a folder of maps as places; ``model`` names whose labels it has, None a truth's. NotFoundError where there is none."""
-    part = read_manifest(folder).get(part_name(image.shard))
+    """Return the map (H, W) of an image in a folder of maps as places; ``model`` names whose labels it has, None a truth's. NotFoundError where there is none, or its file lies elsewhere than the study says."""
     try:
+        part = read_manifest(folder).get(part_name(image.shard))
+        _refuse_elsewhere(root, folder, image, part)
         code = None if part is None else label_maps.read_map(folder, image.shard, part, image.id)
-    except (OSError, StudyError) as error:
-        raise NotFoundError(f"the map cannot be read: {error}") from None
-    if code is None:
-        raise NotFoundError(f"{root.name} has no such map of {image.id} any more")
-    labels = settings.models[model].labels if model is not None and model in settings.models else None
-    return runs.decode(code, narrow(table(settings.class_list, labels)))
+        if code is None:
+            raise NotFoundError("there is no such map any more")
+        labels = settings.models[model].labels if model is not None and model in settings.models else None
+        return runs.decode(code, narrow(table(settings.class_list, labels)))
+    except (OSError, StudyError, LabelMapError) as error:
+        raise _unseen("map", image, error) from None
+
+
+def _refuse_elsewhere(root: Path, folder: Path, image: Image, part: Part | None) -> None:
+    """StudyError for a part that is, or lies in, a link to elsewhere: what lies outside the study is not shown."""
+    inside = root.resolve()
+    names = ("manifest.json", *([f"{part_name(image.shard)}-{part.sha256[:16]}.parquet"] if part else []))
+    for path in (folder / name for name in names):
+        if not path.resolve().is_relative_to(inside):
+            raise StudyError(f"{path}: leads out of the study, so it is not shown")
+
+
+def _unseen(what: str, image: Image, error: Exception) -> NotFoundError:
+    """Return what people are told of a picture that cannot be shown; why is said in the terminal alone, since it may name a model or a folder."""
+    print(f"faultscape: {what} of {image.id!r}: {error}", file=sys.stderr)
+    return NotFoundError(f"this {what} cannot be shown; the terminal in which `label serve` runs says why")
 
 
 def overlay(

@@ -12,7 +12,7 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from faultscape.stages.serve import check_pages, people_pages, result_pages, tag_pages, work_pages
+from faultscape.stages.serve import check_pages, mask_pages, people_pages, result_pages, tag_pages, work_pages
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import Gate, server_key
 from faultscape.stages.serve.options import ServeOptions
@@ -30,8 +30,8 @@ METHODS = ("GET", "HEAD", "POST")
 StandingsOf = Callable[[Path, str, str], Standings]  # of a study, by a selection and a truth
 
 
-def serve_labels(study: str, options: ServeOptions, standings_of: StandingsOf) -> None:
-    """Serve a study to annotators until Ctrl-C; StudyError where it cannot be read, OptionError for an address that cannot be had."""
+def serve_labels(study: str, options: ServeOptions, standings_of: StandingsOf, take: mask_pages.TakeMasks) -> None:
+    """Serve a study to annotators until Ctrl-C, with standings and masks as other stages rank and ``take`` them; StudyError where it cannot be read, OptionError for an address that cannot be had."""
     root = existing(study)
     with writing(root):  # a study of an earlier version is brought to this one
         if options.database is not None:
@@ -55,31 +55,52 @@ def serve_labels(study: str, options: ServeOptions, standings_of: StandingsOf) -
                 )
 
         server.serve(
-            app_of(campaign, gate, lambda: standings_of(root, options.selection, options.truth), [options.host]), listener, begun
+            app_of(
+                campaign,
+                gate,
+                lambda: standings_of(root, options.selection, options.truth),
+                server.names_of(listener, options.host),
+                take,
+            ),
+            listener,
+            begun,
         )
     print(f"{study}: people answer no longer; all that was confirmed is kept")
 
 
-def app_of(campaign: Campaign, gate: Gate, standings: Callable[[], Standings], names: Sequence[str] = ()) -> Any:
+def app_of(
+    campaign: Campaign,
+    gate: Gate,
+    standings: Callable[[], Standings],
+    names: Sequence[str] = (),
+    take: mask_pages.TakeMasks | None = None,
+) -> Any:
     """Return the app of a campaign, as a server of ASGI takes it."""
-    return make_app(routers_of(campaign, gate, standings), names=names, methods=METHODS)
+    return make_app(routers_of(campaign, gate, standings, take), names=names, methods=METHODS)
 
 
-def routers_of(campaign: Campaign, gate: Gate, standings: Callable[[], Standings]) -> list[APIRouter]:
-    """Return all routes of a campaign."""
-    pictures = Pictures()
+def routers_of(
+    campaign: Campaign, gate: Gate, standings: Callable[[], Standings], take: mask_pages.TakeMasks | None = None
+) -> list[APIRouter]:
+    """Return all routes of a campaign; those on which masks come in where there is who takes them."""
+    pictures, with_masks = Pictures(), take is not None and not campaign.settings.classifies
+
+    def shown(who: Annotator) -> list[tuple[str, Any]]:
+        return [one for one in links(who) if one[0] != "/masks" or with_masks]
+
     return [
-        people_pages.router(campaign, gate, links),
-        work_pages.router(campaign, gate, pictures, links),
-        check_pages.router(campaign, gate, pictures, links),
-        tag_pages.router(campaign, gate, pictures, links),
-        result_pages.router(campaign, gate, links, standings),
+        people_pages.router(campaign, gate, shown),
+        work_pages.router(campaign, gate, pictures, shown),
+        check_pages.router(campaign, gate, pictures, shown),
+        tag_pages.router(campaign, gate, pictures, shown),
+        result_pages.router(campaign, gate, shown, standings),
+        *([mask_pages.router(campaign, gate, shown, take)] if take else []),
     ]
 
 
 def links(who: Annotator) -> list[tuple[str, Any]]:
     """Return (address, words) of the pages that a person may see."""
-    own = [("/work", "Answer"), ("/checks", "Check masks")]
+    own = [("/work", "Answer"), ("/checks", "Check masks"), ("/masks", "Send masks")]
     return [*own, ("/tags", "Tag failures"), ("/results", "Results"), ("/people", "People")] if who.role == ORGANISER else own
 
 

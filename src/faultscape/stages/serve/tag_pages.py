@@ -26,6 +26,7 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name
 from faultscape.web.app import NotFoundError, page, send_picture
 from faultscape.web.photos import Pictures
+from faultscape.web.words import plain_text
 
 _REGION = re.compile(r"(\d{1,6}),(\d{1,6}),(\d{1,6}),(\d{1,6})")
 
@@ -73,7 +74,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         tags.add(
             Tag(image.id, word, who.pseudonym, model, region, given=not there),
             "label serve",
-            f"{who.pseudonym}:{given.get('key') or secrets.token_hex(8)}",
+            f"{who.pseudonym}:{plain_text(given.get('key', ''))[:64] or secrets.token_hex(8)}",
         )
         query = f"?{urlencode({'model': model})}" if model else ""
         return RedirectResponse(f"/tags/{number}{query}", 303)

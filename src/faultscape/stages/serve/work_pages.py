@@ -44,7 +44,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         who = gate.annotator(request)
         asked = request.query_params
         number = asked.get("number", "1")
-        if not (number.isdecimal() and 0 < int(number) <= _MOST_AHEAD):
+        if not (number.isascii() and number.isdecimal() and len(number) < 4 and 0 < int(number) <= _MOST_AHEAD):
             raise OptionError(f"number={number[:20]}: 1 to {_MOST_AHEAD} items are given at once")
         have = {tuple(word.rpartition(":")[::2]) for word in asked.get("have", "").split(",") if word}
         given = campaign.items_for(who.pseudonym, {(id_, int(r)) for id_, r in have if r in ("0", "1")}, int(number))

@@ -20,6 +20,34 @@
     }, 15000);
   }
 
+  // A file of masks that is sent: how far it is, and what is said of it.
+  const sending = $("sending");
+  if (sending) {
+    const bar = $("sent"), told = $("told"), button = sending.querySelector("button");
+    const tell = (lines, wrong) => {
+      told.replaceChildren(...lines.map((line) => { const made = document.createElement("p"); made.textContent = line; if (wrong) made.className = "remark"; return made; }));
+      bar.hidden = true;
+      button.disabled = false;
+    };
+    sending.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const file = sending.elements.file.files[0], request = new XMLHttpRequest(); // fetch does not say how far it is
+      if (!file) return;
+      bar.hidden = false;
+      bar.value = 0;
+      button.disabled = true;
+      told.textContent = "Sending …";
+      request.open("POST", "/masks");
+      request.setRequestHeader("x-faultscape", sending.elements.token.value);
+      request.upload.addEventListener("progress", ({ loaded, total }) => { bar.max = total || 1; bar.value = loaded; if (loaded === total) told.textContent = "Reading …"; });
+      request.addEventListener("load", () => {
+        try { tell(JSON.parse(request.responseText).words, request.status !== 200); } catch { tell(["The server did not take it."], true); }
+      });
+      request.addEventListener("error", () => tell(["The connection broke off; send it again."], true));
+      request.send(file);
+    });
+  }
+
   const over = $("over");
   for (const button of all("[data-over]")) {
     button.addEventListener("click", () => {

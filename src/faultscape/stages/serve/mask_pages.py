@@ -1,0 +1,180 @@
+"""Masks that people drew with a tool of their own, sent in from the browser: each person's become a truth of theirs.
+
+Conventions: a body is the file itself, at most `MOST_BYTES`, and kept in a temporary folder until it is read; nothing of what it says it is called is used. What is in it shows by its content. One file is read at a time, under the study's lock; the others wait.
+What is printed over it, and why a label could not be used, is said on the page, as the command line says it, without the paths of this machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import os
+import re
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TextIO
+
+from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from starlette.requests import ClientDisconnect
+
+from faultscape.errors import FaultscapeError, LabellingError, OptionError, StudyError
+from faultscape.formats.label_tools.archive import is_zip, unpack
+from faultscape.labelling.catalogue import FORMATS, BundleFormat
+from faultscape.stages.serve.campaign import Campaign
+from faultscape.stages.serve.gate import Gate, TooOftenError
+from faultscape.study.parts import read_manifest
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.logs import read_failures
+from faultscape.web.app import NotFoundError, page
+
+MOST_BYTES = 256 << 20  # of one file
+MOST_UNPACKED = 2 << 30
+AT_ONCE = 4  # files that are being sent
+SECONDS = 1800.0  # that one may take
+_UNPACKED = "unpacked"
+_SHOWN = 20  # labels that could not be used
+_ENDINGS = frozenset({".png", ".json", ".xml", ".txt"})
+_KINDS = ((b"PK", ".zip"), (b"<", ".xml"), (b"{", ".json"), (b"[", ".json"))
+TakeMasks = Callable[
+    [Path, Path, str], object
+]  # of a study, what a file or folder says, as one truth; what comes of it says so as text
+
+
+class TooLargeError(OptionError):
+    """What is sent is larger than is taken."""
+
+    status = 413
+
+
+def router(campaign: Campaign, gate: Gate, links: Any, take: TakeMasks) -> APIRouter:
+    """Return the routes on which masks come in, which ``take`` takes in."""
+    routes, senders, reader = APIRouter(), set[str](), threading.Lock()
+
+    @routes.get("/masks", response_class=HTMLResponse)
+    def masks(request: Request) -> Response:
+        who = gate.annotator(request)
+        _refuse_classifiers(campaign)
+        truth = f"{campaign.options.truth}-{who.pseudonym}"
+        held = _number(campaign.root, truth)
+        return page(
+            request, "masks.html.jinja", 200, None, title=campaign.title, links=links(who), user_name=who.name or who.pseudonym, token=gate.token(who),
+            truth=truth, held=held, formats=[one.title for one in FORMATS if isinstance(one, BundleFormat)], most=MOST_BYTES >> 20,
+        )  # fmt: skip
+
+    @routes.post("/masks")
+    async def send(request: Request) -> Response:
+        try:
+            who = gate.writer(request)
+            _refuse_classifiers(campaign)
+            announced = request.headers.get("content-length", "")
+            if announced.isdecimal() and (len(announced) > 15 or int(announced) > MOST_BYTES):
+                raise _too_large()
+            if who.pseudonym in senders:
+                raise TooOftenError("you are sending a file already; wait until it has been read")
+            if len(senders) >= AT_ONCE:
+                raise TooOftenError("others are sending masks; try again in a minute")
+            senders.add(who.pseudonym)
+            try:
+                said = await _received(request, campaign, f"{campaign.options.truth}-{who.pseudonym}", take, reader)
+            finally:
+                senders.discard(who.pseudonym)
+        except FaultscapeError as error:
+            usual = 400 if isinstance(error, OptionError) else 409 if isinstance(error, StudyError) else 422
+            return JSONResponse({"words": [str(error)]}, getattr(error, "status", usual), {"cache-control": "no-store"})
+        return JSONResponse({"words": said}, headers={"cache-control": "no-store"})
+
+    return routes
+
+
+async def _received(request: Request, campaign: Campaign, truth: str, take: TakeMasks, reader: threading.Lock) -> list[str]:
+    """Keep what is sent in a folder of its own while it is read, and return what is said of it."""
+    folder = Path(tempfile.mkdtemp(prefix="faultscape-masks-"))
+    try:
+        file, size = folder / "sent", 0
+        try:
+            async with asyncio.timeout(SECONDS):
+                with file.open("wb") as out:
+                    async for part in request.stream():
+                        size += len(part)
+                        if size > MOST_BYTES:
+                            raise _too_large()
+                        await run_in_threadpool(out.write, part)
+        except (TimeoutError, ClientDisconnect):
+            raise OptionError("the file did not come whole; send it again") from None
+        except OSError as error:
+            raise LabellingError(f"the file cannot be kept: {error.strerror}") from None
+        return await run_in_threadpool(_read, campaign.root, file, truth, take, reader)
+    finally:
+        await run_in_threadpool(shutil.rmtree, folder, ignore_errors=True)
+
+
+def _read(root: Path, file: Path, truth: str, take: TakeMasks, reader: threading.Lock) -> list[str]:
+    """Take in a file, and return what the command line would say of it."""
+
+    def plain(text: str) -> str:
+        found = text.replace(f"{file.parent}{os.sep}{_UNPACKED}{os.sep}", "").replace(str(root), "the study")
+        return " ".join(re.sub(re.escape(str(file.parent)) + r"[\\/]?\w*(\.\w+)?", "the file", found).split())
+
+    try:
+        source = _source(file)
+        with reader, contextlib.redirect_stdout(said := _Mine(sys.stdout)):
+            result = take(root, source, truth)
+    except FaultscapeError as error:
+        raise type(error)(plain(str(error))) from None
+    wrong = [row for row in read_failures(root) if (row.stage, row.name) == ("label", truth)]
+    lines = [*said.lines(), *repr(result).splitlines(), *(f"{row.image}: {row.reason}" for row in wrong[:_SHOWN])]
+    more = [f"and {len(wrong) - _SHOWN} more"] if len(wrong) > _SHOWN else []
+    return [plain(line) for line in [*lines, *more]]
+
+
+def _source(file: Path) -> Path:
+    """Return what is to be read of a file: itself, called as its content shows, or the folder that it was unpacked to. LabellingError for one of no kind that is known."""
+    with file.open("rb") as opened:
+        start = opened.read(64).lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n\0")
+    ending = next((ending for begin, ending in _KINDS if start.startswith(begin)), None)
+    if ending is None:
+        raise LabellingError("the file is neither a zip nor XML nor JSON; send a zip of masks, or what a labelling tool exports")
+    called = file.rename(file.with_suffix(ending))
+    if not is_zip(called) or any(isinstance(form, BundleFormat) and form.recognise(called) for form in FORMATS):
+        return called
+    folder = file.parent / _UNPACKED
+    folder.mkdir()
+    if not unpack(called, folder, _ENDINGS, LabellingError, most=MOST_UNPACKED):
+        raise LabellingError("the zip holds neither masks (PNG) nor files of a labelling tool")
+    while len(inside := list(folder.iterdir())) == 1 and inside[0].is_dir() and inside[0].name != "labels":
+        folder = inside[0]
+    return folder
+
+
+class _Mine(io.TextIOBase):
+    """Keeps what the thread that made it prints; what others print meanwhile goes where it did."""
+
+    def __init__(self, others: TextIO) -> None:
+        self._others, self._me, self._mine = others, threading.get_ident(), io.StringIO()
+
+    def write(self, text: str) -> int:
+        return (self._mine if threading.get_ident() == self._me else self._others).write(text)
+
+    def lines(self) -> list[str]:
+        return self._mine.getvalue().splitlines()
+
+
+def _number(root: Path, truth: str) -> int:
+    """Return how many masks a truth holds."""
+    return sum(part.rows for part in read_manifest(label_maps.truth(root, truth)).values())
+
+
+def _refuse_classifiers(campaign: Campaign) -> None:
+    if campaign.settings.classifies:
+        raise NotFoundError("this study is of classifiers, of which nobody draws masks")
+
+
+def _too_large() -> TooLargeError:
+    return TooLargeError(f"more than {MOST_BYTES >> 20} MB at once are not taken; send fewer images at once")
