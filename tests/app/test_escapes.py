@@ -51,7 +51,7 @@ class Seen(HTMLParser):
 def entrance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Entrance]:
     root = made_entrance.study(tmp_path_factory.mktemp("escapes"))
     text = (root / "study.toml").read_text()
-    (root / "study.toml").write_text(text + "\n[tags]\n" + "'<b>tag</b>{{7*7}}\u202e' = \"<\"\n")
+    (root / "study.toml").write_text(text + "\n[tags]\n" + "'<b>tag</b>{{7*7}}' = \"<\"\n")
     with made_entrance.entrance(root) as held:
         yield held
 
@@ -104,7 +104,7 @@ def test_comments_and_kinds_of_failure_are_words(organiser: Person) -> None:
     page = seen(organiser.get("/check/1?truth=labels"))
     assert said in page.words
     assert page.tags.count("form") == 3
-    tag = "<b>tag</b>{{7*7}}\u202e"
+    tag = "<b>tag</b>{{7*7}}"
     assert organiser.form("/tags/1", tag=tag, region="1,1,5,5").status_code == 303
     page = seen(organiser.get("/tags/1"))
     assert page.words.count(tag) >= 3

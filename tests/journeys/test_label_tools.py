@@ -141,7 +141,7 @@ def test_check_says_whether_a_tool_will_take_a_file(study: str, tmp_path: Path, 
     assert "1 thing that CVAT for images 1.1 will not take, or show otherwise:" in said
     assert "zebra" in said
     (tmp_path / "notes.txt").write_text("hello")
-    with refused(LabellingError, "is of no format of a labelling tool that is known .cvat, "):
+    with refused(LabellingError, "is of no format of a labelling tool that is known .labelme, cvat, "):
         fs.label.check(str(tmp_path / "notes.txt"))
     with refused(LabellingError, "there is no such file"):
         fs.label.check(str(tmp_path / "nothing.json"))
