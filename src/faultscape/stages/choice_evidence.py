@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
+from math import nan
 from pathlib import Path
 from statistics import fmean
 
 from faultscape.ranking.choice_shares import Shares
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
+from faultscape.study.parts import Part, read_manifest
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import shards_of
+from faultscape.study.tables.corpus import part_name, shards_of
 
 WORTH = {
     "first": 1.0,
@@ -36,16 +38,38 @@ def map_digest(code: bytes) -> str:
 
 def digests(root: Path, models: Iterable[str], images: Iterable[str]) -> dict[tuple[str, str], str]:
     """Return {(model, image): the digest of its map} of the maps that are there."""
-    by_shard: dict[int, set[str]] = {}
-    for image, shard in shards_of(root, list(dict.fromkeys(images))).items():
-        by_shard.setdefault(shard, set()).add(image)
-    return {
-        (model, image): map_digest(code)
-        for model in models
-        for shard, mine in sorted(by_shard.items())
-        for image, code in label_maps.read_maps(label_maps.predictions(root, model), shard).items()
-        if image in mine
-    }
+    return Digests(root).of(models, images)
+
+
+class Digests:
+    """Digests of the maps of a study, of which those in parts that did not change are not read twice."""
+
+    def __init__(self, root: Path) -> None:
+        self._root, self._held = root, dict[tuple[str, int], tuple[str, frozenset[str], dict[str, str]]]()
+
+    def of(self, models: Iterable[str], images: Iterable[str]) -> dict[tuple[str, str], str]:
+        """Return {(model, image): the digest of its map} of the maps that are there."""
+        by_shard: dict[int, set[str]] = {}
+        for image, shard in shards_of(self._root, list(dict.fromkeys(images))).items():
+            by_shard.setdefault(shard, set()).add(image)
+        out: dict[tuple[str, str], str] = {}
+        for model in models:
+            parts = read_manifest(label_maps.predictions(self._root, model))
+            for shard, mine in sorted(by_shard.items()):
+                if part := parts.get(part_name(shard)):
+                    found = self._of_part(model, shard, part, mine)
+                    out |= {(model, image): found[image] for image in mine if image in found}
+        return out
+
+    def _of_part(self, model: str, shard: int, part: Part, images: set[str]) -> dict[str, str]:
+        """Return {image: digest} of at least those ``images`` of a part that have a map."""
+        before, asked, found = self._held.get((model, shard), ("", frozenset[str](), {}))
+        if before != part.sha256 or not images <= asked:
+            wanted = asked | images if before == part.sha256 else frozenset(images)
+            maps = label_maps.read_maps(label_maps.predictions(self._root, model), shard, part)
+            found = {image: map_digest(code) for image, code in maps.items() if image in wanted}
+            self._held[model, shard] = part.sha256, wanted, found
+        return found
 
 
 def counting(
@@ -80,6 +104,15 @@ def shares(choices: Iterable[Choice]) -> Shares:
             mine = voices.setdefault((choice.image, choice.first, choice.second), {})
             mine.setdefault(choice.annotator, []).append(WORTH[choice.chosen])
     return {key: (fmean(map(fmean, said.values())), len(said)) for key, said in sorted(voices.items())}
+
+
+def worth(chosen: str) -> float | None:
+    """Return what a choice is worth for its first model, NaN where it says nothing and None where it was taken back.
+
+    >>> worth("first"), worth("both bad"), worth("skip"), worth("")
+    (1.0, 0.5, nan, None)
+    """
+    return WORTH.get(chosen, nan) if chosen else None
 
 
 def answered(choices: Iterable[Choice]) -> Mapping[tuple[str, frozenset[str]], int]:

@@ -1,7 +1,7 @@
 """A campaign under way: what is asked, who was asked what, and what was said; one for a server, in step with its database.
 
 Conventions: what people say is in the database before it is confirmed; all else is counted from there, so that a server that was killed goes on where it was. Who was handed something and did not answer gets it again first; what others were handed
-and did not answer for half an hour goes to the next person. Methods may be called by several threads.
+and did not answer for half an hour goes to the next person. Every few seconds it looks what else changed: files of the study, and rows that others put into the database. Methods may be called by several threads.
 """
 
 from __future__ import annotations
@@ -9,46 +9,34 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import StudyError
+from faultscape.errors import OptionError, StudyError
+from faultscape.labelling.people.pair_order import FEWEST_MODELS, PairOrder
 from faultscape.labelling.tags.kinds import kinds_of
-from faultscape.stages import evidence
-from faultscape.stages.asked_items import (
-    CHOICES,
-    QUESTIONS,
-    ChoiceItem,
-    Item,
-    QuestionItem,
-    choice_items,
-    item_id,
-    question_items,
-)
-from faultscape.stages.choice_evidence import digests
-from faultscape.stages.classifier_answers import read_label_sets
-from faultscape.stages.label_counts import question_glosses
+from faultscape.stages.asked_items import CHOICES, QUESTIONS, ChoiceItem, Item, QuestionItem, item_id
+from faultscape.stages.choice_evidence import worth
+from faultscape.stages.serve.asked import EXAMPLES, Asker, History, choice_id, stamp_of
 from faultscape.stages.serve.assignment import Assignment, Handing
-from faultscape.stages.serve.known_items import TrainingItem, read_training
-from faultscape.stages.serve.measured_tags import MeasuredTags
+from faultscape.stages.serve.known_items import TrainingItem
 from faultscape.stages.serve.options import ServeOptions
 from faultscape.study.answers.annotators import Annotators, Handed
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
 from faultscape.study.answers.schema import ANSWERS, DISCARDS, TRAINING
-from faultscape.study.settings import Settings, read_settings
-from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import Image, read_corpus
+from faultscape.study.settings import Settings
+from faultscape.study.tables.corpus import Image
 from faultscape.web.app import NotFoundError
 from faultscape.web.words import flat_json, plain_text
 
 _SIDED = ("left", "right")
 _SAID = {CHOICES: (*_SIDED, "both good", "both bad", "not sure", "skip"), QUESTIONS: ("yes", "no", "unsure")}
-_EXAMPLES = 3
 _LONGEST_TEXT, _LONGEST_KEY, _LONGEST_SECONDS = 500, 64, 86_400.0
 _OTHER_SIDE = {"first": "second", "second": "first"}
+_LOOKED = 3.0  # seconds between two looks for what else changed
 
 
 @dataclass(frozen=True)
@@ -64,38 +52,23 @@ class Given:
     expected: str = ""
 
 
-@dataclass
-class _Asked:
-    """What is asked now: items by id, and what they are made from."""
-
-    settings: Settings
-    images: dict[str, Image]
-    items: dict[str, Item]
-    shown: Mapping[tuple[str, str], str]
-    training: dict[str, TrainingItem] = field(default_factory=dict)
-    examples: dict[str, list[int]] = field(default_factory=dict)
-    numbered: list[str] = field(default_factory=list)
-    place: dict[str, int] = field(default_factory=dict)
-    chosen: tuple[str, ...] = ()
-    measured: MeasuredTags = field(init=False)
-
-
 class Campaign:
     """The campaign of one study, over an open database. StudyError where there is nothing to ask."""
 
     def __init__(self, root: Path, options: ServeOptions, database: Database) -> None:
         self.root, self.options, self.database = root, options, database
-        self._lock = threading.RLock()
-        self._asked = self._read()
+        self._lock, self._reading = threading.RLock(), threading.RLock()
+        self._people, self._choices, self._answers = Annotators(root, database), Choices(root, database), Answers(root, database)
+        self._asker = Asker(root, options, database)
+        self._asked, self._looked, self._trouble = self._asker.read(), time.monotonic(), ""
         self.task = QUESTIONS if self._asked.settings.classifies else CHOICES
         self._of = f"{self.task} of {options.truth}"  # what is handed out in another campaign is no matter here
-        self._people, self._choices, self._answers = Annotators(root, database), Choices(root, database), Answers(root, database)
-        about = options.campaign
-        self._assignment = Assignment(
-            seed=options.seed, overlap=about.overlap, session=about.session, repeats=about.repeats if self.task == CHOICES else 0
-        )
-        self._assignment.ask([*self._asked.items], [*self._asked.training])
-        self._restore()
+        number = len({m for i in self._asked.items.values() if isinstance(i, ChoiceItem) for m in (i.first, i.second)})
+        if options.campaign.adaptive and number < FEWEST_MODELS:
+            raise OptionError(
+                f"--adaptive is for choices between {FEWEST_MODELS} models or more, and here are {number}; leave it out"
+            )
+        self._begin()
 
     @property
     def nothing(self) -> str:
@@ -124,8 +97,11 @@ class Campaign:
         return found.item if isinstance(found, TrainingItem) else found
 
     def image_of(self, item: Item) -> Image:
-        """Return the image of an item."""
-        return self._asked.images[item.image]
+        """Return the image of an item; NotFoundError where it left the corpus."""
+        found = self._asked.images.get(item.image)
+        if found is None:
+            raise NotFoundError("there is no such image any more")
+        return found
 
     def number_of(self, item: Item) -> str:
         """Return what stands for the image of an item in pages, without its name."""
@@ -161,18 +137,30 @@ class Campaign:
 
     def items_for(self, pseudonym: str, have: Collection[tuple[str, int]], number: int) -> list[Given]:
         """Return up to ``number`` items for a person who has some already, each noted as handed to them."""
+        self._look()
+        if self._trouble:
+            raise StudyError(self._trouble)
+        new, out = list[Handing](), list[Given]()
         with self._lock:
-            out = []
             for _ in range(number):
-                handing, fresh = self._assignment.hand(
-                    pseudonym, {*have, *((one.item.id, one.repeat) for one in out)}, time.time()
-                )
+                mine = {*have, *((one.item.id, one.repeat) for one in out)}
+                priority = self._pairs.priorities() if self.options.campaign.adaptive else None
+                handing, fresh = self._assignment.hand(pseudonym, mine, time.time(), priority)
                 if handing is None:
                     break
                 if fresh:
-                    self._people.hand(Handed(pseudonym, self._of, handing.item, handing.repeat, handing.side, handing.session))
+                    new.append(handing)
+                    self._pairs.hold(pseudonym, handing.item, handing.repeat)
                 out.append(self._given(pseudonym, handing))
-            return out
+        try:
+            self._people.hand(*(Handed(pseudonym, self._of, one.item, one.repeat, one.side, one.session) for one in new))
+        except StudyError:
+            with self._lock:
+                for one in reversed(new):
+                    self._assignment.withdraw(pseudonym, one)
+                    self._pairs.release(pseudonym, one.item, one.repeat)
+            raise
+        return out
 
     def left_for(self, pseudonym: str) -> int:
         """Return how many items are left for a person."""
@@ -181,8 +169,7 @@ class Campaign:
 
     def model_on(self, pseudonym: str, item: ChoiceItem, repeat: int, side: str) -> str:
         """Return which model a person was handed on a side; NotFoundError where they were not handed the item."""
-        with self._lock:
-            handing = self._assignment.handed_to(pseudonym, item.id, repeat)
+        handing = self._handed(pseudonym, item.id, repeat)
         if handing is None:
             raise NotFoundError("you were not asked about this")
         return item.first if (handing.side == "first") == (side == "left") else item.second
@@ -194,18 +181,14 @@ class Campaign:
             return "it has no key"
         if not isinstance(id_, str) or type(repeat) is not int or repeat not in (0, 1):
             return "it names no item"
-        with self._lock:
-            handing = self._assignment.handed_to(pseudonym, id_, repeat)
+        handing = self._handed(pseudonym, id_, repeat)
         if handing is None:
             return "you were not asked about this item"
         try:
             item = self.find(id_)
         except NotFoundError:
-            return (
-                ""
-                if self._known(f"{pseudonym}:{key}")
-                else "the item is no longer asked: its image was discarded, or the selection changed"
-            )
+            gone = "the item is no longer asked: its image was discarded, or the selection changed"
+            return "" if self._known(f"{pseudonym}:{key}") else gone
         seconds, details = row.get("seconds"), flat_json(row.get("shown"), _LONGEST_TEXT, session=handing.session)
         if seconds is not None and not (type(seconds) in (int, float) and 0 <= seconds <= _LONGEST_SECONDS):
             return "seconds is no time"
@@ -226,6 +209,7 @@ class Campaign:
         self._keep(pseudonym, f"{pseudonym}:{key}", item, handing, said, seconds, details)
         with self._lock:
             self._assignment.note(pseudonym, id_, repeat, answered=said != "")
+            self._pairs.note(pseudonym, id_, repeat, worth(_chosen(handing, said)))
         return ""
 
     def _keep(
@@ -234,7 +218,7 @@ class Campaign:
         """Put one answer into the database."""
         truth = TRAINING if handing.item in self._asked.training else self.options.truth
         if isinstance(item, ChoiceItem):
-            chosen = {"left": handing.side, "right": _OTHER_SIDE[handing.side]}.get(said, said)
+            chosen = _chosen(handing, said)
             shown = (self.shown_digest(item.first, item.image), self.shown_digest(item.second, item.image))
             choice = Choice(
                 item.image,
@@ -264,17 +248,14 @@ class Campaign:
         self.database.add_once(DISCARDS, row)
         votes = self._answers.discard_votes().get(item.image, {})
         with self._lock:
-            mine = [id_ for id_, one in self._asked.items.items() if one.image == item.image]
+            mine = self._items_of(item.image)
             seen = votes.keys() | self._assignment.who_answered(mine)
-            if len(votes) >= self.options.campaign.discard_votes and 5 * len(votes) > 3 * len(
-                seen
-            ):  # more than three of five (S2 3.1)
-                why = f"{len(votes)} of {len(seen)} annotators: {', '.join(dict.fromkeys(votes.values()))}"
-                if self._answers.discard([(item.image, why)], "label serve"):
-                    self.read_again()
-            else:
-                for id_ in mine:
-                    self._assignment.drop(pseudonym, id_)
+            for id_ in mine:
+                self._assignment.drop(pseudonym, id_)
+        enough = len(votes) >= self.options.campaign.discard_votes and 5 * len(votes) > 3 * len(seen)  # S2 3.1
+        why = f"{len(votes)} of {len(seen)} annotators: {', '.join(dict.fromkeys(votes.values()))}"
+        if enough and self._answers.discard([(item.image, why)], "label serve"):
+            self.read_again()
         return ""
 
     def take_back_all(self, pseudonym: str) -> None:
@@ -303,14 +284,19 @@ class Campaign:
 
     def read_again(self) -> None:
         """Read again what is asked, after images were discarded or the study changed; what people were handed and is asked still stays theirs."""
-        with self._lock:
-            self._asked = self._read(begun=True)
-            self._assignment.ask([*self._asked.items], [*self._asked.training])
+        with self._reading:
+            found = self._asker.read(begun=True)
+            with self._lock:
+                before, self._asked = self._asked, found
+                if before.stamp == found.stamp:
+                    self._ask()
+                else:  # models may be called otherwise now, and maps be others: items have other ids
+                    self._begin()
 
     def examples(self, item: QuestionItem) -> list[str]:
         """Return the addresses of some other images that show the class of a question."""
         own = self._asked.numbered
-        return [f"/example/{k}" for k in self._asked.examples.get(item.class_, []) if own[k] != item.image][:_EXAMPLES]
+        return [f"/example/{k}" for k in self._asked.examples.get(item.class_, []) if own[k] != item.image][:EXAMPLES]
 
     def example(self, number: str) -> Image:
         """Return the image that an address of an example names; NotFoundError where there is none."""
@@ -333,64 +319,67 @@ class Campaign:
     def _known(self, key: str) -> bool:
         return any(self.database.read(name, "number", key=key) for name in ("choices", ANSWERS, DISCARDS))
 
-    def _restore(self) -> None:
-        """Count what was handed and answered from the database."""
-        for one in self._people.handed():
-            if one.task == self._of:
-                self._assignment.restore(one.annotator, Handing(one.item, one.repeat, one.side, one.session), one.time)
-        if self.task == CHOICES:
-            for truth in (self.options.truth, TRAINING):
-                for choice in self._choices.choices(truth):
-                    first, second = sorted((choice.first, choice.second))
-                    for id_ in (item_id(choice.image, first, second), item_id(TRAINING, choice.image, first, second)):
-                        self._assignment.note(choice.annotator, id_, choice.repeat, answered=True)
-            return
-        for truth in (self.options.truth, TRAINING):
-            for image, class_, annotator, _ in self._answers.answers(truth):
-                for id_ in (item_id(image, class_), item_id(TRAINING, image, class_)):
-                    self._assignment.note(annotator, id_, 0, answered=True)
-
-    def _read(self, *, begun: bool = False) -> _Asked:
-        """Return what is asked, of the study as it is now: once a campaign has ``begun`` it may be nothing."""
-        settings, options = read_settings(self.root), self.options
-        slots = evidence.current(self.root, options.selection, Answers(self.root, self.database).discarded())
-        images = {image.id: image for image in read_corpus(self.root)}
-        classifies = settings.classifies
-        items: Sequence[Item] = (
-            question_items(self.root, settings, slots, options.truth, question_glosses(settings))
-            if classifies
-            else choice_items(slots)
+    def _begin(self) -> None:
+        """Count what was handed and answered from the database, all of it."""
+        about, choices = self.options.campaign, self.task == CHOICES
+        self._pairs = PairOrder()
+        self._assignment = Assignment(
+            seed=self.options.seed, overlap=about.overlap, session=about.session, repeats=about.repeats if choices else 0
         )
-        items = [item for item in items if item.image in images]
-        if not slots.images and not begun:
-            raise StudyError(f"every image of selection {options.selection!r} is discarded, and no spare is left")
-        models = dict.fromkeys(name for item in items if isinstance(item, ChoiceItem) for name in (item.first, item.second))
-        shown = digests(self.root, models, [item.image for item in items])
-        items = [i for i in items if not isinstance(i, ChoiceItem) or {(i.first, i.image), (i.second, i.image)} <= shown.keys()]
-        asked = _Asked(settings, images, {item.id: item for item in items}, shown, numbered=list(images), chosen=slots.images)
-        asked.measured = MeasuredTags(self.root, settings, images)
-        asked.place = {id_: k for k, id_ in enumerate(asked.numbered)}
-        if options.campaign.training:
-            asked.training = {one.item.id: one for one in read_training(options.campaign.training, settings, images)}
-            trained = [one.item for one in asked.training.values() if isinstance(one.item, ChoiceItem)]
-            asked.shown = {
-                **shown,
-                **digests(self.root, dict.fromkeys(m for i in trained for m in (i.first, i.second)), [i.image for i in trained]),
-            }
-        if classifies:
-            for class_, ids in _examples(self.root, settings, options.truth, asked.numbered).items():
-                asked.examples[class_] = [asked.place[id_] for id_ in ids]
-        return asked
+        self._history = History(self.root, self.database, self._of, self.options.truth, choices=choices)
+        self._ask()
+        self._bring()
+
+    def _ask(self) -> None:
+        """Ask what there is to ask now."""
+        items = self._asked.items
+        self._assignment.ask([*items], [*self._asked.training])
+        pairs = {id_: (one.first, one.second) for id_, one in items.items() if isinstance(one, ChoiceItem)}
+        self._pairs.ask(pairs, self._assignment.order if pairs else ())
+
+    def _bring(self) -> None:
+        """Count what came into the database since it was looked at."""
+        self._history.bring(self._assignment, self._pairs, self._choice_id, self._items_of)
+
+    def _look(self) -> None:
+        """Look what else changed, unless that was done just now: the study's files, discards, and what others were handed and said. Until a study can be read nothing more is asked."""
+        with self._lock:
+            if time.monotonic() - self._looked < _LOOKED:
+                return
+            self._looked = time.monotonic()
+        try:
+            stamp = stamp_of(self.root, self.options, self._asked.settings)
+            if stamp != self._asked.stamp or self._answers.discarded() != self._asked.discarded:
+                self.read_again()
+            with self._lock:
+                self._bring()
+            self._trouble = ""
+        except StudyError as error:
+            self._trouble = str(error)
+
+    def _handed(self, pseudonym: str, id_: str, repeat: int) -> Handing | None:
+        """Return how a person was handed an item, by this server or another; None where they were not."""
+        with self._lock:
+            found = self._assignment.handed_to(pseudonym, id_, repeat)
+            if found is None:
+                self._bring()
+                found = self._assignment.handed_to(pseudonym, id_, repeat)
+        return found
+
+    def _items_of(self, image: str) -> list[str]:
+        """Return the ids of what is asked of an image."""
+        return [id_ for id_, one in self._asked.items.items() if one.image == image]
+
+    def _choice_id(self, one: Choice) -> str:
+        """Return the id of the item that a choice is of, whose models stand in the order of their names: another where a map that was shown is another now."""
+        if one.truth == TRAINING:
+            return item_id(TRAINING, one.image, one.first, one.second)
+        first_shown = one.first_shown or self.shown_digest(one.first, one.image)
+        return choice_id(
+            one.image, one.first, one.second, first_shown, one.second_shown or self.shown_digest(one.second, one.image)
+        )
 
 
-def _examples(root: Path, settings: Settings, truth: str, images: Sequence[str]) -> dict[str, list[str]]:
-    """Return {class: some images whose labels name it and nothing else}."""
-    out: dict[str, list[str]] = {}
-    if truth not in label_maps.truths(root):
-        return out
-    for image, labels in zip(images, read_label_sets(root, settings, truth, images), strict=True):
-        if labels is not None and len(labels) == 1:
-            held = out.setdefault(settings.classes.names[next(iter(labels))], [])
-            if len(held) <= _EXAMPLES:
-                held.append(image)
-    return out
+def _chosen(handing: Handing, said: str) -> str:
+    """Return which model somebody chose who said `left` or `right`, or the other word that they said."""
+    return {"left": handing.side, "right": _OTHER_SIDE[handing.side]}.get(said, said)

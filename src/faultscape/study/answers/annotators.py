@@ -123,13 +123,13 @@ class Annotators:
         with self._held.connection("write") as connection:
             connection.execute(table.delete().where(table.c.pseudonym == pseudonym))
 
-    def hand(self, handed: Handed) -> None:
+    def hand(self, *handed: Handed) -> None:
         """Note that somebody is asked something."""
-        row = {"annotator": handed.annotator, "task": handed.task, "item": handed.item, "repeat": handed.repeat}
-        self._held.add(HANDED, [{**row, "side": handed.side, "session": handed.session}])
+        named = ("annotator", "task", "item", "repeat", "side", "session")
+        self._held.add(HANDED, [{name: getattr(one, name) for name in named} for one in handed])
 
-    def handed(self, annotator: str | None = None) -> list[Handed]:
-        """Return what was asked, in order: of one person, or of all."""
+    def handed(self, annotator: str | None = None, *, after: int = 0) -> list[Handed]:
+        """Return what was asked, in order: of one person, or of all; of all rows, or of those whose number is beyond ``after``."""
         where = {} if annotator is None else {"annotator": annotator}
-        rows = self._held.read(HANDED, "annotator", "task", "item", "repeat", "side", "session", "time", **where)
+        rows = self._held.read(HANDED, "annotator", "task", "item", "repeat", "side", "session", "time", after=after, **where)
         return [Handed(*row) for row in rows]

@@ -90,10 +90,10 @@ class Choices:
         self._held.add(CHOICES, [_row(one, source) for one in new])
         return len(new)
 
-    def rows(self, truth: str | None = None) -> list[Choice]:
-        """Return all rows, those that take back and those before them too, in the order in which they came, of models by what they are called now."""
+    def rows(self, truth: str | None = None, *, after: int = 0) -> list[Choice]:
+        """Return all rows, or those whose number is beyond ``after``, those that take back and those before them too, in the order in which they came, of models by what they are called now."""
         where = {} if truth is None else {"truth": truth}
-        rows = self._held.read(CHOICES, *_COLUMNS, "shown", **where)
+        rows = self._held.read(CHOICES, *_COLUMNS, "shown", after=after, **where)
         called = chains(self._held.read(RENAMED, "until", "was", "now", kind="model")) if rows else None
         out = []
         for number, of, image, first, second, a, b, left, chosen, annotator, repeat, seconds, key, time, shown in rows:

@@ -121,8 +121,19 @@ class Database:
             once = insert.on_conflict_do_nothing(index_elements=["key"]).returning(table.c.number)
             return connection.execute(once).first() is not None
 
-    def read(self, name: str, *columns: str, **where: Any) -> list[Any]:
-        """Return some columns of a table in the order of its rows, of those with the values ``where``; none where there is no such table yet."""
+    def last_number(self, name: str) -> int:
+        """Return the number of the last row of a table, 0 where there is none yet."""
+        import sqlalchemy as sa
+
+        if not self.there:
+            return 0
+        with self.connection("read") as connection:
+            if not self._columns(connection, name):
+                return 0
+            return connection.execute(sa.select(sa.func.max(schema.tables()[name].c.number))).scalar() or 0
+
+    def read(self, name: str, *columns: str, after: int = 0, **where: Any) -> list[Any]:
+        """Return some columns of a table in the order of its rows, of those with the values ``where`` and a number beyond ``after``; none where there is no such table yet."""
         import sqlalchemy as sa
 
         if not self.there:
@@ -135,6 +146,8 @@ class Database:
             added = schema.ADDED.get(name, {})
             wanted = [table.c[c] if c in there else sa.literal(added.get(c, "")) for c in columns]
             query = sa.select(*wanted).select_from(table).order_by(table.c.number)
+            if after > 0:
+                query = query.where(table.c.number > after)
             for column, value in where.items():
                 query = (
                     query.where(table.c[column] == value)

@@ -82,6 +82,10 @@ class Answers:
         last = {row[:3]: place for place, row in enumerate(rows) if row[3] == _TAKEN_BACK}
         return [row for place, row in enumerate(rows) if place > last.get(row[:3], -1)]
 
+    def rows(self, truth: str, *, after: int = 0) -> list[tuple[str, str, str, str]]:
+        """Return the rows (image, class, annotator, answer) of a truth whose number is beyond ``after``, in the order in which they came; the answer is '' in those that take back."""
+        return [row[:4] for row in self._said(after) if row[4] == truth]
+
     def take_back(self, answers: Iterable[tuple[str, str, str]], source: str, truth: str = LABELS) -> int:
         """Take answers (image, class, annotator) of a truth back; what was said stays in the file. Returns how many counted."""
         held = {row[:3] for row in self.answers(truth)}
@@ -108,9 +112,9 @@ class Answers:
         about = {"until": rows[-1][0], "kind": "class"}
         self._held.add(RENAMED, [{**about, "was": was, "now": now} for was, now in [*settled.items(), *renamed.items()]])
 
-    def _said(self) -> list[tuple[str, str, str, str, str]]:
-        """Return all rows (image, class as it is called now, annotator, answer, truth), those that take back too."""
-        if not (rows := self._held.read(ANSWERS, "number", "image", "class", "annotator", "answer", "truth")):
+    def _said(self, after: int = 0) -> list[tuple[str, str, str, str, str]]:
+        """Return all rows beyond a number (image, class as it is called now, annotator, answer, truth), those that take back too."""
+        if not (rows := self._held.read(ANSWERS, "number", "image", "class", "annotator", "answer", "truth", after=after)):
             return []
         called, known = chains(self._held.read(RENAMED, "until", "was", "now", kind="class")), self._classes()
         return [(image, latest_name(called(word, number), known), *more) for number, image, word, *more in rows]
