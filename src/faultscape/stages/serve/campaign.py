@@ -18,7 +18,7 @@ from faultscape.labelling.people.pair_order import FEWEST_MODELS, PairOrder
 from faultscape.labelling.tags.kinds import kinds_of
 from faultscape.stages.asked_items import CHOICES, QUESTIONS, ChoiceItem, Item, QuestionItem, item_id
 from faultscape.stages.choice_evidence import worth
-from faultscape.stages.serve.asked import EXAMPLES, Asker, History, choice_id, stamp_of
+from faultscape.stages.serve.agenda import EXAMPLES, Asker, History, choice_id, stamp_of
 from faultscape.stages.serve.assignment import Assignment, Handing
 from faultscape.stages.serve.known_items import TrainingItem
 from faultscape.stages.serve.options import ServeOptions
