@@ -11,6 +11,8 @@ from faultscape.labelling.catalogue import BundleFormat, MaskFormat, QuestionFor
 from faultscape.stages import evidence, graph
 from faultscape.stages.artefacts.selection import SELECTION, successor
 from faultscape.stages.label import answer_lines, mask_export, masks, questions
+from faultscape.stages.label.crowd import session_export, session_import
+from faultscape.stages.label.crowd.result import SessionsExported, SessionsImported
 from faultscape.stages.label.options import ExportOptions, ImportOptions
 from faultscape.stages.label.result import Answered, AnswersTaken, Asked, Exported, Imported
 from faultscape.stages.snapshot import Snapshot
@@ -24,7 +26,7 @@ _EXPECTED = {
 }
 
 
-def export_labels(study: str, options: ExportOptions) -> Exported | Asked:
+def export_labels(study: str, options: ExportOptions) -> Exported | Asked | SessionsExported:
     """Write what is to be labelled to a folder or a file; LabellingError for an unknown truth, OptionError for options that do not fit the study."""
     root = existing(study)
     settings = read_settings(root)
@@ -40,6 +42,10 @@ def export_labels(study: str, options: ExportOptions) -> Exported | Asked:
         raise LabellingError(f"there is no truth {truth!r}; {have} Leave --truth out to write all images without a label")
     _check_fresh(root, study, options)
     if isinstance(form, QuestionFormat):
+        if options.sessions.people:
+            raise OptionError(
+                "--annotators shares out images whose masks are drawn; questions are shared out by `label serve`, or everybody gets the same file"
+            )
         return questions.export(root, study, options, form)
     if options.again:
         raise OptionError(
@@ -50,6 +56,8 @@ def export_labels(study: str, options: ExportOptions) -> Exported | Asked:
         raise OptionError(
             f"{options.out}: photos and masks (--format png or labelme) go to a folder, for example {out.with_suffix('')}; a table of questions is for classifiers"
         )
+    if options.sessions.people:
+        return session_export.export(root, study, options, form)
     return mask_export.export(root, study, options, form)
 
 
@@ -66,7 +74,7 @@ def _check_fresh(root: Path, study: str, options: ExportOptions) -> None:
         )
 
 
-def import_labels(study: str, options: ImportOptions) -> Imported | Answered | AnswersTaken:
+def import_labels(study: str, options: ImportOptions) -> Imported | Answered | AnswersTaken | SessionsImported:
     """Take labels in from a folder or a file; LabellingError for a source that cannot be labels of this study."""
     root, source = existing(study), options.source
     if source.lower().endswith(answer_lines.ENDING) and Path(source).is_file():
@@ -82,6 +90,8 @@ def import_labels(study: str, options: ImportOptions) -> Imported | Answered | A
     if not classifies and Path(source).is_file() and is_id_list(source):
         raise LabellingError(f"{source}: is a table, and the labels of this study are label maps; name {_EXPECTED[False]}")
     if isinstance(form, MaskFormat | BundleFormat):
+        if (Path(source) / session_export.FILE).is_file():
+            return session_import.import_(root, options, form if options.format else None)
         return masks.import_(root, options, form if options.format else None)
     if options.pattern is not None:
         raise OptionError("--pattern is for files of masks; a CSV file says itself which image a line is of")
