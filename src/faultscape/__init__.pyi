@@ -24,6 +24,7 @@ from .stages.collect.options import Storage as Storage
 from .stages.collect.options import WebImages as WebImages
 from .stages.fit.options import FitData as FitData
 from .stages.fit.options import MethodOptions as MethodOptions
+from .stages.label.options import SessionRules as SessionRules
 from .stages.measure.options import Choices as Choices
 from .stages.measure.options import FileRules as FileRules
 from .stages.measure.options import ScoreFolders as ScoreFolders

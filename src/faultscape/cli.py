@@ -54,6 +54,7 @@ GROUPS = {  # verbs of several lines: the name of each, and its function
         "invite": "invite",
         "forget": "forget",
         "answers": "answers",
+        "consensus": "consensus",
         "remove": "remove",
     },
     "stress": {"corrupt": "corrupt", "blend": "blend", "holdout": "holdout", "fog": "fog", "sheet": "sheet"},
@@ -313,7 +314,7 @@ def _unknown(words: list[str]) -> str:
     >>> _unknown(["import"])[:54]
     "there is no verb 'import'. Did you mean 'label import'"
     >>> _unknown(["label", "exprot"])
-    "there is no 'label exprot'. Did you mean 'export'? There are export, import, remove"
+    "there is no 'label exprot'. Did you mean 'export'? There are export, import, check, serve, invite, forget, answers, consensus, remove"
     """
     first, *rest = words
     if first in GROUPS and rest:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from faultscape.arguments import Place, needed_text, place_text, several
 from faultscape.errors import OptionError
 from faultscape.stages.change_result import Changed
-from faultscape.stages.label.options import ExportOptions, ImportOptions, RemoveOptions
+from faultscape.stages.label.crowd.result import Consensus, SessionsExported, SessionsImported
+from faultscape.stages.label.options import ConsensusOptions, ExportOptions, ImportOptions, RemoveOptions, SessionRules
 from faultscape.stages.label.result import (
     Answered,
     AnswersTaken,
@@ -33,7 +34,8 @@ def export(
     again: bool = False,
     anyway: bool = False,
     outlines: bool = False,
-) -> Exported | Asked:
+    sessions: SessionRules = SessionRules(),  # noqa: B008 - frozen
+) -> Exported | Asked | SessionsExported:
     """Write the images of a selection that have no label yet to a folder for a labelling tool, or of classifiers the questions that are still open.
 
     png: OUT gets images/ID.png (the original, upright), classes.json, and labels/ for masks ID.png. labelme: OUT gets ID.png, ID.json beside it, and labels.txt.
@@ -59,21 +61,24 @@ def export(
         Write the images of a stale selection too: of one that another is to replace, or that is to be extended first.
     outlines
         Write what --prefill fills in as polygons, which people can move, in place of masks; how many pixels these differ from the maps is said.
+    sessions
+        How images are shared among several people: `SessionRules(annotators=...)`.
     """
     from faultscape.stages.label.exchange import export_labels
 
     return export_labels(
         needed_text(study, "study"),
-        ExportOptions(needed_text(out, "out"), format, selection, truth, prefill, again, anyway, outlines),
+        ExportOptions(needed_text(out, "out"), format, selection, truth, prefill, again, anyway, outlines, sessions),
     )
 
 
 def import_(
     study: Place, source: Place, *, truth: str = "labels", pattern: str | None = None, format: str | None = None
-) -> Imported | Answered | AnswersTaken | ChoicesTaken | ChecksTaken:
+) -> Imported | Answered | AnswersTaken | ChoicesTaken | ChecksTaken | SessionsImported:
     """Take in labels: a folder of masks or of LabelMe files, and its discard.csv (image, reason); a labelling tool's file; of classifiers CSV files. Run it again to add or replace.
 
     Masks must have their photo's size. A later import adds, and replaces image by image. Where a tool says who drew, each person's labels are a truth of their own, TRUTH-PERSON. A file of JSON lines (.jsonl) is what `label answers` wrote.
+    Of a folder of sessions (`label export --annotators`) all people's labels are taken in at once, and what they drew of training images is compared with the known labels.
 
     Parameters
     ----------
@@ -210,6 +215,27 @@ def answers(study: Place, out: Place) -> AnswersWritten:
     from faultscape.stages.label.answer_lines import write_answers
 
     return write_answers(needed_text(study, "study"), needed_text(out, "out"))
+
+
+def consensus(study: Place, *, of: list[str], truth: str = "labels", tie: str = "void", least: int = 2) -> Consensus:
+    """Join the masks of several annotators to one truth, by a vote on each pixel, and say on which images they should talk.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    of
+        The truths of the annotators' labels, as `label import` made them: name two or more.
+    truth
+        Name under which the consensus is kept.
+    tie
+        What a pixel becomes for which no class has more than half of the votes: void, or skill: what the annotator says who agrees most with the others.
+    least
+        How many of them must have labelled an image; those that fewer did are left out.
+    """
+    from faultscape.stages.label.crowd.consensus import join_labels
+
+    return join_labels(needed_text(study, "study"), ConsensusOptions(several(of), truth, tie, least))
 
 
 def remove(

@@ -22,6 +22,8 @@ from faultscape.labelling.format_calls import recognises
 from faultscape.stages import evidence, graph
 from faultscape.stages.artefacts.selection import SELECTION, successor
 from faultscape.stages.label import answer_lines, issues, mask_export, masks, pair_tasks, question_tasks, questions
+from faultscape.stages.label.crowd import session_export, session_import
+from faultscape.stages.label.crowd.result import SessionsExported, SessionsImported
 from faultscape.stages.label.options import ExportOptions, ImportOptions
 from faultscape.stages.label.result import Answered, AnswersTaken, Asked, ChecksTaken, ChoicesTaken, Exported, Imported
 from faultscape.stages.snapshot import Snapshot
@@ -35,7 +37,7 @@ _EXPECTED = {
 }
 
 
-def export_labels(study: str, options: ExportOptions) -> Exported | Asked:
+def export_labels(study: str, options: ExportOptions) -> Exported | Asked | SessionsExported:
     """Write what is to be labelled to a folder or a file; LabellingError for an unknown truth, OptionError for options that do not fit the study."""
     root = existing(study)
     settings = read_settings(root)
@@ -51,6 +53,10 @@ def export_labels(study: str, options: ExportOptions) -> Exported | Asked:
         raise LabellingError(f"there is no truth {truth!r}; {have} Leave --truth out to write all images without a label")
     _check_fresh(root, study, options)
     if isinstance(form, QuestionFormat):
+        if options.sessions.people:
+            raise OptionError(
+                "--annotators shares out images whose masks are drawn; questions are shared out by `label serve`, or everybody gets the same file"
+            )
         return questions.export(root, study, options, form)
     if isinstance(form, TaskFormat):
         return question_tasks.export(root, study, options, form)
@@ -64,11 +70,13 @@ def export_labels(study: str, options: ExportOptions) -> Exported | Asked:
             f"{options.out}: photos and masks (--format png or labelme) go to a folder, for example {out.with_suffix('')}; a table of questions is for classifiers"
         )
     if isinstance(form, PairFormat):
-        if options.prefill is not None or options.outlines:
+        if options.prefill is not None or options.outlines or options.sessions.people:
             raise OptionError(
-                f"--prefill and --outlines are for masks that people draw; {form.name} asks which of two maps is better"
+                f"--prefill, --outlines and --annotators are for masks that people draw; {form.name} asks which of two maps is better"
             )
         return pair_tasks.export(root, study, options, form)
+    if options.sessions.people:
+        return session_export.export(root, study, options, form)
     return mask_export.export(root, study, options, form)
 
 
@@ -85,7 +93,9 @@ def _check_fresh(root: Path, study: str, options: ExportOptions) -> None:
         )
 
 
-def import_labels(study: str, options: ImportOptions) -> Imported | Answered | AnswersTaken | ChoicesTaken | ChecksTaken:
+def import_labels(
+    study: str, options: ImportOptions
+) -> Imported | Answered | AnswersTaken | ChoicesTaken | ChecksTaken | SessionsImported:
     """Take labels in from a folder or a file; LabellingError for a source that cannot be labels of this study."""
     root, source = existing(study), options.source
     if source.lower().endswith(answer_lines.ENDING) and Path(source).is_file():
@@ -103,6 +113,8 @@ def import_labels(study: str, options: ImportOptions) -> Imported | Answered | A
     if taken := _of_tool(root, Path(file), options, form if options.format else None, classifies=classifies):
         return taken
     if isinstance(form, MaskFormat | BundleFormat):
+        if (Path(source) / session_export.FILE).is_file():
+            return session_import.import_(root, options, form if options.format else None)
         return masks.import_(root, options, form if options.format else None)
     if not isinstance(form, QuestionFormat):
         raise LabellingError(f"{source}: holds no file of {form.title}")

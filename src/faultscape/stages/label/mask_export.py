@@ -37,39 +37,39 @@ from faultscape.study.tables.corpus import Image, read_corpus
 def export(root: Path, study: str, options: ExportOptions, form: MaskFormat | BundleFormat) -> Exported:
     """Write the images of a selection that have no label yet, upright and in full size, and what the tool needs to know of the classes."""
     settings, folder, truth, prefill = read_settings(root), Path(options.out), options.truth or evidence.LABELS, options.prefill
+    refuse_odd(settings, options, form)
+    chosen, todo = to_label(root, options.selection, truth)
+    then = import_line(study, options.out, truth, options.format)
+    written = Exported(options.out, len(todo), form.name, prefill or "", len(chosen) - len(todo), then, form.says)
+    if not todo:
+        return written
+    work = Export(root, study, settings, folder, form, options)
+    with progress("export", len(todo)) as tick:
+        work.images(todo, tick)
+    return replace(written, differing=work.differing(todo) if options.outlines else None)
+
+
+def refuse_odd(settings: Settings, options: ExportOptions, form: MaskFormat | BundleFormat) -> None:
+    """OptionError for options of an export that do not fit the study or the format."""
+    prefill = options.prefill
     if prefill is not None and prefill not in settings.models:
         raise OptionError(f"--prefill {prefill!r}: there is no such model; there are {', '.join(settings.models)}")
     if options.outlines and not (form.outlines and prefill):
         known = ", ".join(entry.name for entry in FORMATS if isinstance(entry, MaskFormat | BundleFormat) and entry.outlines)
         raise OptionError(f"--outlines writes what --prefill fills in as polygons, in a format that has them ({known})")
-    slots = current(root, options.selection, Answers(root).discarded())
+
+
+def to_label(root: Path, selection: str, truth: str) -> tuple[list[Image], list[Image]]:
+    """Return the images of a selection as it counts now, and those of them that have no label in a truth yet."""
+    slots = current(root, selection, Answers(root).discarded())
     by_id = {image.id: image for image in read_corpus(root)}
     chosen = [by_id[id_] for id_ in slots.images if id_ in by_id]
     labelled = {n: label_maps.read_maps(label_maps.truth(root, truth), n) for n in {image.shard for image in chosen}}
-    todo = [image for image in chosen if image.id not in labelled[image.shard]]
-    then = import_line(study, options.out, truth, options.format)
-    written = Exported(options.out, len(todo), form.name, prefill or "", len(chosen) - len(todo), then, form.says)
-    if not todo:
-        return written
-    work = _Export(root, study, settings, folder, form, options)
-    with progress("export", len(todo)) as tick:
-        for image in todo:
-            work.photo(image)
-            tick(0 if isinstance(form, BundleFormat) else 1)
-            if isinstance(form, MaskFormat):
-                work.label(image, form)
-        if isinstance(form, BundleFormat):
-            work.bundle(todo, form, tick)
-    if isinstance(form, MaskFormat):
-        if form.listed:
-            make_folder(folder / "labels")
-        for path, data in prepared_files(form, folder, settings.class_list).items():
-            put(path, data)
-    return replace(written, differing=work.differing(todo) if options.outlines else None)
+    return chosen, [image for image in chosen if image.id not in labelled[image.shard]]
 
 
 @dataclass
-class _Export:
+class Export:
     """Writes photos, and labels that a model fills in, for one tool."""
 
     root: Path
@@ -78,6 +78,22 @@ class _Export:
     folder: Path
     form: MaskFormat | BundleFormat
     options: ExportOptions
+
+    def images(self, images: Sequence[Image], tick: Callable[[int], object]) -> None:
+        """Write images with their labels, and what the tool needs to know of the classes; errors as of what it calls."""
+        form = self.form
+        for image in images:
+            self.photo(image)
+            tick(0 if isinstance(form, BundleFormat) else 1)
+            if isinstance(form, MaskFormat):
+                self.label(image, form)
+        if isinstance(form, BundleFormat):
+            self.bundle(images, form, tick)
+            return
+        if form.listed:
+            make_folder(self.folder / "labels")
+        for path, data in prepared_files(form, self.folder, self.settings.class_list).items():
+            put(path, data)
 
     def photo(self, image: Image) -> None:
         """Write one photo, unless it is there; ImageError where it cannot be read."""

@@ -30,6 +30,10 @@ from faultscape.study.tables.label_maps import StoredMap
 from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
 
 
+class NothingThereError(LabellingError):
+    """A folder holds no label at all: nobody has begun."""
+
+
 def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat | None) -> Imported:
     """Take in labels of one format, or of all that are built in, from a folder or a tool's file, and the folder's discard.csv; where a tool knows who drew, each person's labels are a truth of their own."""
     source, truth, path = options.source, options.truth, Path(options.source)
@@ -70,7 +74,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
             print(f"{what} taken as not labelled yet: {'nothing is drawn on them' if found else kinds}")
         if not labels and not thrown and not empty:
             kinds = "neither masks, nor LabelMe files, nor" if form is None else f"neither {form.title} files nor"
-            raise LabellingError(f"{source}: holds {kinds} a discard.csv for images of this study")
+            raise NothingThereError(f"{source}: holds {kinds} a discard.csv for images of this study")
         say_both({id_ for mine in labels.values() for id_ in mine} & dict(thrown).keys())
         names = {who: truth_of(truth, who) for who in labels} or {"": truth}
         if len(set(names.values())) < len(names):
@@ -81,7 +85,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
             refuse_twin(name, evidence.truths(root), "truth")
             if name in settings.models:
                 raise OptionError(f"{name!r} is the name of a model; give the truth another with --truth NAME")
-        kept = {name: _keep(root, name, labels.get(who, {}), images) for who, name in names.items()}
+        kept = {name: keep_labels(root, name, labels.get(who, {}), images) for who, name in names.items()}
         discarded = Answers(root).discard(thrown, source) if thrown else 0
         for who, name in names.items():
             earlier = [
@@ -107,7 +111,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
     return Imported(truth if several else next(iter(kept)), new, replaced, discarded, len(failures), several)
 
 
-class _Kept:
+class Kept:
     """How many labels of one truth are new, replaced, and differ from those before, and what could not be used."""
 
     def __init__(self) -> None:
@@ -115,9 +119,9 @@ class _Kept:
         self.failures: list[Failure] = []
 
 
-def _keep(root: Path, truth: str, read: Mapping[str, Reader], images: list[Image]) -> _Kept:
+def keep_labels(root: Path, truth: str, read: Mapping[str, Reader], images: list[Image]) -> Kept:
     """Put the labels of one truth, image by image; what cannot be read is left out and counted."""
-    where, out = label_maps.truth(root, truth), _Kept()
+    where, out = label_maps.truth(root, truth), Kept()
     stored = read_manifest(where)
 
     def enter(made: list[tuple[int, Part, list[StoredMap]]]) -> None:

@@ -1,10 +1,57 @@
-"""What a person may ask of `label export`, `label import` and `label remove`."""
+"""What a person may ask of `label export`, `label import`, `label consensus` and `label remove`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
+from faultscape.errors import OptionError, closest
 from faultscape.stages.given_options import refuse_empty
+
+MOST_IMAGES = 10_000
+TIES = ("void", "skill")  # as labelling.people.mask_consensus has them, which loads too much to be read here
+
+
+@dataclass(frozen=True)
+class SessionRules:
+    """Sessions of several annotators.
+
+    Parameters
+    ----------
+    annotators
+        Share the images among these people, joined by commas: ann,ben. OUT gets a folder for each, and in it one for each session.
+    overlap
+        How many people label each image.
+    session
+        How many images a session has.
+    training
+        How many images that have a label already everybody labels first, in a folder training/.
+    seed
+        Decides who labels which images, and in which order.
+    """
+
+    annotators: str | None = None
+    overlap: int = 2
+    session: int = 20
+    training: int = 0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        refuse_empty(self)
+        if self.annotators is None and (given := [f.name for f in fields(self) if getattr(self, f.name) != f.default]):
+            raise OptionError(f"--{given[0]} is of sessions; name who labels them with --annotators ann,ben")
+        if self.annotators is not None and not self.people:
+            raise OptionError(f"--annotators {self.annotators!r}: names nobody; write ann,ben")
+        if not 1 <= self.session <= MOST_IMAGES:
+            raise OptionError(f"--session {self.session}: how many images a session has, 1 to {MOST_IMAGES:,}")
+        if not 0 <= self.training <= MOST_IMAGES:
+            raise OptionError(
+                f"--training {self.training}: how many labelled images everybody labels first, 0 to {MOST_IMAGES:,}"
+            )
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        """Whom the images are shared among; nobody where nothing is shared."""
+        return tuple(word.strip() for word in (self.annotators or "").split(",") if word.strip())
 
 
 @dataclass(frozen=True)
@@ -19,6 +66,7 @@ class ExportOptions:
     again: bool = False
     anyway: bool = False
     outlines: bool = False
+    sessions: SessionRules = SessionRules()
 
     def __post_init__(self) -> None:
         refuse_empty(self)
@@ -53,3 +101,20 @@ class ImportOptions:
 
     def __post_init__(self) -> None:
         refuse_empty(self)
+
+
+@dataclass(frozen=True)
+class ConsensusOptions:
+    """Whose labels are joined to which truth, and how: see `label consensus`."""
+
+    of: tuple[str, ...]
+    truth: str = "labels"
+    tie: str = "void"
+    least: int = 2
+
+    def __post_init__(self) -> None:
+        refuse_empty(self)
+        if self.tie not in TIES:
+            raise OptionError(f"--tie {self.tie!r} is not known; use {' or '.join(TIES)}.{closest(self.tie, TIES)}")
+        if self.least < 1:
+            raise OptionError(f"--least {self.least}: how many people must have labelled an image, 1 or more")

@@ -1,0 +1,126 @@
+"""What `label export --annotators`, `label import` of its folder and `label consensus` say of what they did.
+
+Conventions: light, nothing heavy is imported. mIoU is NaN where none is defined, which is said as a dash.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from faultscape.errors import counted
+
+_SHOWN = 20  # images that are named
+
+
+def _miou(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.3f}"
+
+
+@dataclass(frozen=True)
+class SessionsExported:
+    """What `label export --annotators` wrote: for each person how many images in how many sessions; ``then`` is the line that takes the labels in."""
+
+    folder: str
+    people: tuple[tuple[str, int, int], ...]
+    images: int
+    overlap: int
+    training: int
+    format: str
+    labelled: int = 0
+    then: str = ""
+    says: str = ""
+
+    def __repr__(self) -> str:
+        if not self.images:
+            there = f"; {counted(self.labelled, 'image has', 'images have')} a label already" if self.labelled else ""
+            return f"no image is to be labelled, so nothing was written{there}"
+        lines = [
+            f"{counted(self.images, 'image')} to label in {self.folder} ({self.format}), each by {counted(self.overlap, 'person', 'people')}"
+        ]
+        lines += [
+            f"  {who}: {counted(number, 'image')} in {counted(sessions, 'session')}" for who, number, sessions in self.people
+        ]
+        if self.training:
+            lines += [
+                f"  everybody first: {counted(self.training, 'image')} that {'has' if self.training == 1 else 'have'} a label already, in training"
+            ]
+        return "\n".join(
+            [*lines, f"{self.says.replace('{folder}', 'labels, in the folder of each session')}, then `{self.then}`"]
+        )
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What came in of one annotator: added and replaced labels, how many could not be used, sessions begun of how many, and of training images (image, mIoU with the known label)."""
+
+    annotator: str
+    truth: str
+    new: int
+    replaced: int
+    failures: int
+    begun: int
+    sessions: int
+    training: tuple[tuple[str, float], ...] = ()
+    mean: float = float("nan")
+
+
+@dataclass(frozen=True)
+class SessionsImported:
+    """What `label import` took in of a folder of sessions, person by person."""
+
+    people: tuple[Taken, ...]
+
+    def __repr__(self) -> str:
+        return "\n".join(line for one in self.people for line in _lines(one))
+
+
+def _lines(one: Taken) -> list[str]:
+    parts = [
+        f"{counted(one.new, 'image')} added" if one.new else "",
+        f"{one.replaced} replaced" if one.replaced else "",
+        f"{one.failures} not usable (failures.csv)" if one.failures else "",
+    ]
+    begun = f"; {one.begun} of {counted(one.sessions, 'session')} begun" if one.begun < one.sessions else ""
+    lines = [f"{one.annotator}, truth {one.truth}: {', '.join(filter(None, parts)) or 'nothing new'}{begun}"]
+    if one.training:
+        worst = min(one.training, key=lambda row: (2.0 if math.isnan(row[1]) else row[1], row[0]))
+        lines.append(
+            f"  training: mIoU {_miou(one.mean)} with the known labels of {counted(len(one.training), 'image')}, least {_miou(worst[1])} on {worst[0]}"
+        )
+    return lines
+
+
+@dataclass(frozen=True)
+class Consensus:
+    """What `label consensus` wrote: labels added and replaced, images that too few labelled, how many could not be joined, the images to discuss as (image, share of disputed pixels, mean mIoU of each two), and (one, other, mIoU, images in common) of each two annotators."""
+
+    truth: str
+    of: tuple[str, ...]
+    new: int
+    replaced: int
+    alone: int
+    failures: int
+    discuss: tuple[tuple[str, float, float], ...]
+    pairs: tuple[tuple[str, str, float, int], ...]
+    least: int = 2
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{counted(self.new, 'image')} added" if self.new else "",
+            f"{self.replaced} replaced" if self.replaced else "",
+            f"{self.failures} not usable (failures.csv)" if self.failures else "",
+            f"{counted(self.alone, 'image')} left out, which fewer than {self.least} labelled" if self.alone else "",
+        ]
+        lines = [f"truth {self.truth}, by vote of {', '.join(self.of)}: {', '.join(filter(None, parts)) or 'nothing new'}"]
+        lines += [
+            f"  {one} and {other}: mIoU {_miou(miou)} on {counted(images, 'image')}" for one, other, miou, images in self.pairs
+        ]
+        if self.discuss:
+            lines.append(f"{counted(len(self.discuss), 'image')} to discuss, those on which people differ most first:")
+            lines += [
+                f"  {image}: {100 * share:.1f} % of its pixels disputed, mIoU {_miou(miou)}"
+                for image, share, miou in self.discuss[:_SHOWN]
+            ]
+            lines += [f"  and {len(self.discuss) - _SHOWN} more"] if len(self.discuss) > _SHOWN else []
+        return "\n".join(lines)

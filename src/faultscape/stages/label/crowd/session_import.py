@@ -1,0 +1,132 @@
+"""A folder of sessions back in: each person's labels become a truth of theirs, and of training images how far each is from the known label is said.
+
+Conventions: sessions.csv says whose folders there are; its names can name nothing but folders of that folder. A session in which nobody has drawn yet is no mistake. Labels of training images are compared and not kept: they are of images that have a label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from faultscape.classes.class_lists import narrow, table
+from faultscape.errors import CorpusError, FaultscapeError, LabellingError, LabelMapError, counted
+from faultscape.labelling import answers
+from faultscape.labelling.catalogue import FORMATS, BundleFormat, MaskFormat
+from faultscape.labelling.people.annotator_agreement import mask_agreement, mask_counts, miou_of_counts
+from faultscape.maps import runs
+from faultscape.stages.label import masks
+from faultscape.stages.label.crowd.result import SessionsImported, Taken
+from faultscape.stages.label.crowd.session_export import COLUMNS, FILE, TRAINING
+from faultscape.stages.label.mask_files import Reader, readers
+from faultscape.stages.label.options import ImportOptions
+from faultscape.stages.label.tool_files import bundles, read_bundles
+from faultscape.study.folder import check_name
+from faultscape.study.settings import read_settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import Image, read_corpus
+
+
+def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat | None) -> SessionsImported:
+    """Take in all that people drew of a folder of sessions; LabellingError for a sessions.csv that is none, and where nothing at all could be taken in."""
+    folder = Path(options.source)
+    listed = _listed(folder / FILE)
+    taken, first = list[Taken](), None
+    for who, names in listed.items():
+        truth = f"{options.truth}-{check_name(who, 'annotator')}"
+        one = Taken(who, truth, 0, 0, 0, 0, sum(name != TRAINING for name in names))
+        for name in names:
+            where = folder / who / name
+            if name == TRAINING or not where.is_dir():
+                continue
+            try:
+                found = masks.import_(root, replace(options, source=str(where), truth=truth, of_one=True), form)
+            except masks.NothingThereError:
+                continue
+            except (LabellingError, LabelMapError, CorpusError) as error:
+                first = first or error
+                print(f"{where}: left out: {error}")
+                continue
+            drawn = found.new + found.replaced + found.failures
+            one = replace(
+                one,
+                new=one.new + found.new,
+                replaced=one.replaced + found.replaced,
+                failures=one.failures + found.failures,
+                begun=one.begun + bool(drawn),
+            )
+        if TRAINING in names and (folder / who / TRAINING).is_dir():
+            training, mean = _compared(root, folder / who / TRAINING, options, form)
+            one = replace(one, training=training, mean=mean)
+        taken.append(one)
+    if first is not None and not any(one.begun or one.training for one in taken):
+        raise first
+    if not any(one.begun or one.training for one in taken):
+        raise LabellingError(
+            f"{folder}: nobody has drawn anything yet; masks go into the folders of the sessions, then run this line again"
+        )
+    return SessionsImported(tuple(taken))
+
+
+def _listed(path: Path) -> dict[str, list[str]]:
+    """Return {annotator: folders} of a file; LabellingError for one that names anything else than folders of its own."""
+    rows, wrong = answers.rows(path, COLUMNS)
+    if wrong:
+        raise LabellingError(f"{path}, line {wrong[0][0]}: {wrong[0][2]}")
+    out: dict[str, list[str]] = {}
+    for line, (who, name, _) in rows:
+        for word, what in ((who, "person"), (name, "session")):
+            try:
+                check_name(word, what)
+            except FaultscapeError as error:
+                raise LabellingError(f"{path}, line {line}: {error}") from None
+        held = out.setdefault(who, [])
+        held += [name] if name not in held else []
+    if not out:
+        raise LabellingError(f"{path}: names nobody; `label export --annotators` writes it")
+    return out
+
+
+def _compared(
+    root: Path, folder: Path, options: ImportOptions, form: MaskFormat | BundleFormat | None
+) -> tuple[tuple[tuple[str, float], ...], float]:
+    """Return (image, mIoU with the known label) of each training image that somebody drew on, and the mIoU over all of them."""
+    settings = read_settings(root)
+    images, classes = {image.id: image for image in read_corpus(root)}, settings.class_list
+    places = narrow(table(classes))
+    try:
+        read = _read(folder, images, options, form, root)
+    except FaultscapeError as error:
+        print(f"{folder}: left out: {error}")
+        return (), float("nan")
+    each, maps, lost = list[tuple[str, float]](), list[tuple[tuple[int, int], list[np.ndarray]]](), 0
+    for id_, reader in sorted(read.items()):
+        code = label_maps.read_maps(label_maps.truth(root, options.truth), images[id_].shard).get(id_)
+        if code is None:
+            continue
+        try:
+            both = [runs.decode(code, places), places[reader()]]
+            counts, _ = mask_counts([((0, 1), both)], 2, len(classes))
+        except (LabelMapError, LabellingError):
+            lost += 1
+            continue
+        each.append((id_, float(miou_of_counts(counts[0, 1]))))
+        maps.append(((0, 1), both))
+    if lost:
+        print(f"{folder}: {counted(lost, 'label of training', 'labels of training')} cannot be used")
+    if not each:
+        return (), float("nan")
+    return tuple(each), float(mask_agreement(*mask_counts(maps, 2, len(classes))).miou[0, 1])
+
+
+def _read(
+    folder: Path, images: Mapping[str, Image], options: ImportOptions, form: MaskFormat | BundleFormat | None, root: Path
+) -> dict[str, Reader]:
+    """Return {image: how its label is read} of a folder that `label import` would take."""
+    classes = read_settings(root).class_list
+    formats = [form] if form else FORMATS
+    if found := bundles(folder, [one for one in formats if isinstance(one, BundleFormat)]):
+        return {id_: reader for mine in read_bundles(found, images, classes).readers.values() for id_, reader in mine.items()}
+    return readers(folder, images, options.pattern, [one for one in formats if isinstance(one, MaskFormat)], classes)[0]
