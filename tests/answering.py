@@ -87,7 +87,7 @@ def item(page: Any) -> tuple[str, int]:
 
 def go_on(page: Any) -> None:
     """Wait for an item, past a pause."""
-    page.wait_for_function("!document.getElementById('pause').hidden || !document.getElementById('work').hidden")
+    page.wait_for_selector("#pause:not([hidden]), #work:not([hidden])")
     if page.is_visible("#pause"):
         page.keyboard.press("Enter")
     page.wait_for_selector("#work:not([hidden])")
