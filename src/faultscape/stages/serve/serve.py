@@ -48,7 +48,7 @@ def serve_labels(study: str, options: ServeOptions, standings_of: StandingsOf, t
         address = server.address_of(listener)
 
         def begun() -> None:
-            print(f"{study}: people answer at {address} (Ctrl-C ends; answers are kept in {database.place})")
+            print(f"{study}: people answer at {address} (Ctrl-C ends; answers are kept in {database.place})", flush=True)
             if not open_:
                 print(
                     f"come in as the organiser, and invite others, at {address}join/{_organiser_token(gate.people)}", flush=True

@@ -49,31 +49,54 @@
     sending = false;
   };
   const refuse = (words) => { $("feedback").textContent = words; show("feedback", true); };
-  const add = (row) => { keep([...waiting(), { key: crypto.randomUUID(), ...row }]); send(); };
+  const key_of_its_own = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join(""); // randomUUID is not there over plain HTTP
+  const add = (row) => { keep([...waiting(), { key: key_of_its_own(), ...row }]); send(); };
 
-  // Items ahead, with their pictures decoded.
-  let ahead = [], current = null, last = null, begun = 0, session = null, finished = false, loading = false, paused = 0;
+  // Items ahead, with their pictures decoded, and kept as long as the item is: the browser need not ask for them again.
+  let ahead = [], current = null, last = null, begun = 0, session = null, finished = false, loading = false, paused = 0, again = 0;
+  const discarded = new Set();
   const name = (item) => item.id + ":" + item.repeat;
-  const picture = (address) => { const made = new Image(); made.src = address; return made.decode().catch(() => {}).then(() => made); };
+  const resting = () => !$("pause").hidden;
+  const picture = async (address) => {
+    const made = new Image();
+    for (let tries = 0; tries < 8; tries++) {
+      made.src = address;
+      try { await made.decode(); break; } catch { await new Promise((done) => setTimeout(done, 1000)); }
+    }
+    return made;
+  };
+  const fetch_pictures = (item) => {
+    const sides = choices ? [item.left, item.right].flatMap((side) => [side[way === "outline" ? way : "fill"], side.mark]) : [];
+    item.held ||= {};
+    const made = [item.photo, ...sides].filter(Boolean).map((address) => (item.held[address] ||= picture(address)));
+    item.there = false;
+    item.ready = Promise.all(made).then(() => { item.there = true; });
+  };
   const load = async () => {
+    clearTimeout(again);
     if (loading || finished || ahead.length >= AHEAD) return;
     loading = true;
     const have = [...ahead, ...(current ? [current] : []), ...waiting().filter((row) => row.id && !row.undo)].map(name);
+    let wait = 0;
     try {
       const answer = await fetch("/api/items?" + new URLSearchParams({ task, number: AHEAD - ahead.length, have: have.join(",") }), { headers: { "x-faultscape": token } });
-      if (answer.ok) {
-        const found = await answer.json();
-        finished = found.finished;
-        for (const item of found.items) {
-          item.ready = Promise.all(item.pictures.map(picture)).then(() => { item.there = true; });
-          ahead.push(item);
-        }
-      } else if (answer.status === 401) { location.href = "/"; return; } else throw new Error("status " + answer.status);
+      if (answer.status === 401) { location.href = "/"; return; }
+      if (!answer.ok) throw new Error("status " + answer.status);
+      const found = await answer.json();
+      const mine = new Set([...ahead, ...(current ? [current] : [])].map(name)); // an answer may have been taken back meanwhile
+      const fresh = found.items.filter((item) => !mine.has(name(item)) && !discarded.has(item.image_id));
+      fresh.forEach(fetch_pictures);
+      ahead.push(...fresh);
+      finished = found.finished;
+      if (!found.items.length && !finished) wait = 1000; // what is left waits for answers that are under way
+      $("waiting").textContent = "Loading …";
     } catch {
-      setTimeout(load, 1000);
+      wait = 1000;
+      $("waiting").textContent = "The server does not answer. What you said is kept in this browser, and this page goes on by itself.";
     }
     loading = false;
-    if (!current) next();
+    if (wait) again = setTimeout(load, wait);
+    if (!current && !resting() && (ahead.length || finished)) next();
   };
 
   const next = async () => {
@@ -83,12 +106,13 @@
     show("finished", !current && finished);
     work.hidden = !current;
     if (!current) { if (finished) { show("undo-last", Boolean(last)); $("finished").querySelector("h1").focus(); } return; }
-    if (session !== null && current.session.number !== session && current.session.number !== paused) {
+    if (session !== null && current.session.number > session && current.session.number !== paused) {
       paused = current.session.number;
       ahead.unshift(current);
       current = null;
       work.hidden = true;
-      $("paused").textContent = "You have answered " + session * work_size() + " items or so. Rest your eyes, then go on.";
+      $("paused").textContent = "That was session " + session + ", of " + size + " items. Rest your eyes, then go on.";
+      show("undo-rest", Boolean(last));
       show("pause", true);
       $("pause").querySelector("h1").focus();
       return;
@@ -104,8 +128,8 @@
     }
     draw(item);
   };
-  let size = 20;
-  const work_size = () => size;
+  let size = 20, understood = true;
+  let way = "fill", marked = true, flicker = 0;
 
   const stages = all(".stage", work);
   const draw = (item) => {
@@ -115,6 +139,8 @@
     $("where").textContent = (item.training ? "Training: " : "") + "item " + item.session.done + " of " + item.session.size + (item.remaining ? ", " + item.remaining + " left in all" : "");
     $("session").max = item.session.size;
     $("session").value = item.session.done - 1;
+    understood = true;
+    show("understood", false);
     if (choices) {
       $("asked").textContent = item.classes.length ? "Which shows " + item.classes.join(", ") + " better?" : "Which is better?";
       $("mark").hidden = !item.classes.length;
@@ -129,7 +155,7 @@
     for (const stage of stages) {
       const side = stage.closest("[data-say]")?.dataset.say;
       const photo = stage.querySelector(".photo");
-      photo.src = item.photo;
+      put(photo, item.photo);
       photo.width = item.width;
       photo.height = item.height;
       photo.alt = "the image";
@@ -143,19 +169,28 @@
   const article = (word) => (/^[aeiou]/i.test(word) ? "an " : "a ") + word;
 
   // How maps are shown: filled, as outlines, not at all; blended, flickering; the class marked.
-  let way = "fill", marked = true, flicker = 0;
+  const put = (image, address) => { // until a picture is there nothing is shown, since it would be another item's
+    if (image.getAttribute("src") !== address) image.src = address;
+    image.style.visibility = image.complete ? "" : "hidden";
+    image.onload = image.onerror = () => { image.style.visibility = ""; };
+  };
   const lay = () => {
     if (!choices || !current) return;
     for (const stage of stages) {
       const over = stage.querySelector(".over"), mark = stage.querySelector(".mark"), side = current[over.dataset.side];
       over.hidden = way === "none";
       over.style.opacity = way === "outline" ? "1" : String($("blend").value / 100);
-      if (way !== "none") over.src = side[way];
+      put(over, side[way === "outline" ? way : "fill"]);
       mark.hidden = !(marked && side.mark);
-      if (side.mark) mark.src = side.mark;
+      if (side.mark) put(mark, side.mark);
     }
     for (const button of all("[data-way]")) button.setAttribute("aria-pressed", String(button.dataset.way === way));
     $("mark").setAttribute("aria-pressed", String(marked));
+  };
+  const show_as = (chosen) => {
+    way = chosen;
+    [current, ...ahead].filter(Boolean).forEach(fetch_pictures);
+    lay();
   };
   const turn = () => {
     clearInterval(flicker);
@@ -200,14 +235,20 @@
   }
 
   const answer = (chosen) => {
-    if (!current || work.hidden || $("reasons").open) return;
+    if (!current || work.hidden || $("reasons").open || !understood) return;
     show("feedback", false);
     const item = current, shown = choices ? { way, marked, zoomed: scale > 1 } : {};
     add({ id: item.id, repeat: item.repeat, chosen, seconds: Math.round(performance.now() - begun) / 1000, shown });
     last = item;
     if (item.training && item.expected) {
       const right = item.expected === chosen;
-      refuse(right ? "Yes: that is what was expected." : "Expected here: " + item.expected + ". You said " + chosen + ".");
+      refuse(right ? "Yes, " + chosen + ": that is what was expected." : "Expected here: " + item.expected + ". You said " + chosen + ".");
+      if (!right) { // the item stays until the person has looked
+        understood = false;
+        show("understood", true);
+        $("understood").focus();
+        return;
+      }
     }
     next();
   };
@@ -216,29 +257,34 @@
     const rows = waiting(), at = rows.findLastIndex((row) => row.id === last.id && row.repeat === last.repeat && !row.undo);
     if (at >= 0 && !sending) keep(rows.filter((_, k) => k !== at));
     else add({ id: last.id, repeat: last.repeat, undo: true });
-    if (current) ahead.unshift(current);
+    if (current && current !== last) ahead.unshift(current);
     ahead.unshift(last);
     last = null;
     show("feedback", false);
     show("finished", false);
+    show("pause", false);
     next();
     say("the last answer is taken back");
   };
-  const discard = () => { $("reason-text").value = ""; $("reasons").showModal(); };
+  const discard = () => { if (!understood) return; $("reason-text").value = ""; $("reasons").returnValue = ""; $("reasons").showModal(); }; // else Escape would give the answer before
   $("reasons").addEventListener("close", () => {
     if ($("reasons").returnValue !== "discard" || !current) return;
     const reason = $("reasons").querySelector("[name=reason]:checked").value;
     add({ id: current.id, repeat: current.repeat, discard: reason, text: $("reason-text").value.trim(), seconds: Math.round(performance.now() - begun) / 1000 });
+    discarded.add(current.image_id);
     ahead = ahead.filter((item) => item.image_id !== current.image_id);
     last = null;
     next();
   });
   const go_on = () => { show("pause", false); session = null; next(); };
 
+  for (const button of all("button", work)) button.addEventListener("click", (event) => { if (event.detail) button.blur(); }); // else the space bar would press it once more
   for (const button of all("[data-say]", work)) button.addEventListener("click", (event) => { if (moved) { moved = false; event.preventDefault(); return; } answer(button.dataset.say); });
-  for (const button of all("[data-way]", work)) button.addEventListener("click", () => { way = button.dataset.way; lay(); });
+  for (const button of all("[data-way]", work)) button.addEventListener("click", () => show_as(button.dataset.way));
   $("undo").addEventListener("click", undo);
   $("undo-last").addEventListener("click", undo);
+  $("undo-rest").addEventListener("click", undo);
+  $("understood").addEventListener("click", next);
   $("discard").addEventListener("click", discard);
   $("go-on").addEventListener("click", go_on);
   $("unsent").addEventListener("click", send);
@@ -256,7 +302,10 @@
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || $("reasons").open || event.target.closest("input:not([type=range]), select, textarea")) return;
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    if (!$("pause").hidden) { if (key === "Enter" && event.target.tagName !== "BUTTON") { event.preventDefault(); go_on(); } return; }
+    if (resting()) {
+      if (key === "u") { event.preventDefault(); undo(); } else if (key === "Enter" && event.target.tagName !== "BUTTON") { event.preventDefault(); go_on(); }
+      return;
+    }
     if (event.target.type === "range" && key.startsWith("Arrow")) return;
     if (key === "u") { event.preventDefault(); undo(); return; }
     if (!current) return;
@@ -264,7 +313,7 @@
     if (key === "x") { event.preventDefault(); discard(); return; }
     if (key === "0") { move(0, 0, 1); return; }
     if (!choices) return;
-    if (key === " " && event.target.tagName !== "BUTTON") { event.preventDefault(); turn(); } else if (key === "f" || key === "o" || key === "p") { way = { f: "fill", o: "outline", p: "none" }[key]; lay(); } else if (key === "h" && !$("mark").hidden) { marked = !marked; lay(); }
+    if (key === " " && event.target.tagName !== "BUTTON") { event.preventDefault(); turn(); } else if (key === "f" || key === "o" || key === "p") { show_as({ f: "fill", o: "outline", p: "none" }[key]); } else if (key === "h" && !$("mark").hidden) { marked = !marked; lay(); }
   });
   window.addEventListener("online", send);
   window.addEventListener("beforeunload", (event) => { if (memory && memory.length) event.preventDefault(); });

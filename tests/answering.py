@@ -1,0 +1,98 @@
+"""Servers of campaigns in threads of the tests' process, and what a person does on their pages."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import made
+
+ELSEWHERE = "study.test"  # a name of this machine that browsers do not trust as they trust localhost
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A study with duels and what it was made of."""
+
+    root: Path
+    corpus: made.Corpus
+
+
+@dataclass(frozen=True)
+class Serving:
+    """A server in a thread of this process: its address, the study that it serves, and the campaign."""
+
+    url: str
+    root: Path
+    campaign: Any
+
+
+@contextmanager
+def served(root: Path, names: tuple[str, ...] = (), **options: Any) -> Iterator[Serving]:
+    """Serve a study's campaign until the end; ``options`` are those of `ServeOptions`, without host and port."""
+    from faultscape.stages.rank.live import standings_now
+    from faultscape.stages.serve.campaign import Campaign
+    from faultscape.stages.serve.gate import Gate, server_key
+    from faultscape.stages.serve.options import ServeOptions
+    from faultscape.stages.serve.serve import app_of
+    from faultscape.study.answers.annotators import Annotators
+    from faultscape.study.answers.database import Database
+    from faultscape.web import server
+
+    asked = ServeOptions(server.HOST, 0, **options)
+    with closing(Database(root, stay_open=True)) as database, server.bind(port=0) as listener:
+        database.upgrade()
+        campaign = Campaign(root, asked, database)
+        gate = Gate(Annotators(root, database), server_key(root), open_=not asked.invites)
+        app = app_of(campaign, gate, lambda: standings_now(root, asked.selection, asked.truth), names)
+        with running(app, listener) as url:
+            yield Serving(url, root, campaign)
+
+
+@contextmanager
+def running(app: Any, listener: Any) -> Iterator[str]:
+    """Answer requests on a socket from a thread; yields the address."""
+    import uvicorn
+
+    from faultscape.web import server
+
+    held = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off", timeout_graceful_shutdown=1))
+    thread = threading.Thread(target=lambda: asyncio.run(held.serve(sockets=[listener])))
+    thread.start()
+    try:
+        yield server.address_of(listener)
+    finally:
+        held.should_exit = True
+        thread.join()
+
+
+def enter(page: Any, url: str, name: str = "ann") -> None:
+    """Come in by name, and wait for the first item."""
+    page.goto(url)
+    page.keyboard.type(name)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#work:not([hidden])[data-item]")
+
+
+def item(page: Any) -> tuple[str, int]:
+    """The item on the screen: its id, and whether it is asked again."""
+    _, _, id_, repeat, *_ = page.get_attribute("#left .over", "src").split("/")
+    return id_, int(repeat)
+
+
+def go_on(page: Any) -> None:
+    """Wait for an item, past a pause."""
+    page.wait_for_selector("#pause:not([hidden]), #work:not([hidden])")
+    if page.is_visible("#pause"):
+        page.keyboard.press("Enter")
+    page.wait_for_selector("#work:not([hidden])")
+
+
+def all_sent(page: Any) -> None:
+    """Wait until the server has every answer."""
+    page.wait_for_selector("#unsent", state="hidden")

@@ -1,0 +1,85 @@
+"""Studies that people answer about, servers of them, and one browser for all tests of pages."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import faultscape as fs
+import made
+import made_answers
+from answering import ELSEWHERE, Asked, Serving, served
+
+ENLARGED = 10  # photos of 480 x 360, as made ones are 48 x 36
+LINES = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync")  # fmt: skip
+
+
+@pytest.fixture(scope="module")  # while a browser is open nothing else of its process can run a loop of its own
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pages are not opened in a browser")
+    pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installed")
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    with playwright.sync_playwright() as p:
+        try:
+            made_browser = p.chromium.launch(executable_path=path, args=[*LINES, f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1"])
+        except playwright.Error:
+            pytest.skip("no Chromium: pages are not opened in a browser")
+        yield made_browser
+        made_browser.close()
+
+
+@pytest.fixture(scope="session")
+def duels(tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    """A study of label maps with duels of four models, and masks of somebody called ben."""
+    folder = tmp_path_factory.mktemp("duels")
+    corpus = made.corpus(folder / "corpus", images=30, models=4)
+    for path in corpus.root.rglob("*.png"):
+        picture = Image.open(path)
+        picture.resize((picture.width * ENLARGED, picture.height * ENLARGED), Image.Resampling.NEAREST).save(path, compress_level=1)
+    study = str(made.collected(corpus, folder / "street study", shard_size=16))
+    fs.predict(study, {name: str(path) for name, path in corpus.models.items()}, engine="local")
+    fs.compare(study, engine="local")
+    fs.select(study, per_class=5)
+    for id_ in corpus.ids[:3]:
+        made.write(folder / "masks" / f"{id_}.png", corpus.truths[corpus.ids.index(id_)].repeat(ENLARGED, 0).repeat(ENLARGED, 1))
+    fs.label.import_(study, str(folder / "masks"), truth="labels-ben")
+    return Asked(Path(study), corpus)
+
+
+@pytest.fixture(scope="session")
+def classified(duels: Asked, tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    """A study of classifiers over the same photos, with labels of some others that serve as examples."""
+    folder, corpus = tmp_path_factory.mktemp("classified"), duels.corpus
+    (folder / "classes.txt").write_text("\n".join(made_answers.NAMES))
+    study, rng = str(folder / "animals"), np.random.default_rng(3)
+    fs.collect(study, str(corpus.photos), task="classification", classes=str(folder / "classes.txt"))
+    truth = rng.integers(0, 5, len(corpus.ids))
+    tables = {}
+    for m in range(3):
+        said = np.where(rng.random(len(truth)) < 0.2 + 0.2 * m, rng.integers(0, 5, len(truth)), truth)
+        tables[f"model-{m}"] = folder / f"model-{m}.csv"
+        lines = [f"{id_},{made_answers.NAMES[k]}" for id_, k in zip(corpus.ids, said.tolist(), strict=True)]
+        tables[f"model-{m}"].write_text("\n".join(["image,label", *lines]) + "\n")
+    fs.predict(study, {name: str(path) for name, path in tables.items()})
+    fs.select(study, top=4)
+    return Asked(Path(study), corpus)
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Serving]]:
+    """Serve a copy of a study: ``serve(study, forced=True)``."""
+    with ExitStack() as stack:
+
+        def begin(asked: Asked, **options: Any) -> Serving:
+            root = tmp_path / asked.root.name
+            shutil.copytree(asked.root, root)
+            return stack.enter_context(served(root, **options))
+
+        yield begin
