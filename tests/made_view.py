@@ -69,8 +69,12 @@ def shown(folder: Path, images: int = 14, models: int = 3) -> Shown:
         made.write(folder / "labels" / f"{id_}.png", corpus.truths[row[id_]])
     fs.label.import_(str(study), str(folder / "labels"))
     Answers(study).discard([(ids[DISCARDED], "too dark")], "test")
-    Tags(study).add_all([Tag(ids[TAGGED[0]], "rain", "ann"), Tag(ids[TAGGED[1]], "rain", "ann", model="model-1", region="1,2,3,4")], "test")
-    Tags(study).add_all([Tag(ids[0], "rain", "ann"), Tag(ids[0], "rain", "ann", given=False), Tag("nobody", "rain", "ann")], "test")
+    Tags(study).add_all(
+        [Tag(ids[TAGGED[0]], "rain", "ann"), Tag(ids[TAGGED[1]], "rain", "ann", model="model-1", region="1,2,3,4")], "test"
+    )
+    Tags(study).add_all(
+        [Tag(ids[0], "rain", "ann"), Tag(ids[0], "rain", "ann", given=False), Tag("nobody", "rain", "ann")], "test"
+    )
     return Shown(
         study, corpus, ids, {name: {id_: stack[row[id_]] for id_ in ids} for name, stack in corpus.maps.items()},
         {id_: corpus.truths[row[id_]] for id_ in ids}, frozenset(labelled), frozenset(ids[k] for k in TAGGED), frozenset({ids[DISCARDED]}),

@@ -447,7 +447,9 @@ def test_pages_of_classifiers_show_what_each_says_and_whether_that_is_right(tmp_
 def test_of_more_tags_than_a_page_can_offer_those_of_most_images_are_there(tmp_path: Path) -> None:
     root = made.collected(made.corpus(tmp_path / "corpus", images=2, models=1), tmp_path / "study", 8)
     ids = [image.id for image in fs.study.tables.corpus.read_corpus(root)]
-    Tags(root).add_all([*(Tag(ids[0], f"t{k:03d}", "ann") for k in range(230)), *(Tag(id_, "zebra", "ann") for id_ in ids)], "test")
+    Tags(root).add_all(
+        [*(Tag(ids[0], f"t{k:03d}", "ann") for k in range(230)), *(Tag(id_, "zebra", "ann") for id_ in ids)], "test"
+    )
     pages = made_view.client(root)
     assert listed(pages, tag="zebra") == ids
     assert listed(pages, tag="t198") == ids[:1]
