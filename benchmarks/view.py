@@ -22,6 +22,7 @@ from faultscape.maps import runs
 from faultscape.stages.pairs import wanted
 from faultscape.stages.view.library import Library
 from faultscape.stages.view.pages import router
+from faultscape.study.answers.tags import Tag, Tags
 from faultscape.study.parts import Part, write_manifest
 from faultscape.study.settings import ModelSettings, Settings, class_settings, write_settings
 from faultscape.study.tables import label_maps, pairs
@@ -87,8 +88,7 @@ def make(root: Path) -> None:
         maps = [label_maps.StoredMap(id_, label) for id_ in ids[shard][::2]]
         labels[part_name(shard)] = Part(label_maps.put_maps(label_maps.truth(root, "labels"), shard, maps), len(maps), "")
     write_manifest(label_maps.truth(root, "labels"), labels)
-    tagged = "".join(f"{image.id},rain\n" for image in images[::9])
-    (root / "tags.csv").write_text(f"image,tag\n{tagged}")
+    Tags(root).add_all((Tag(image.id, "rain", "benchmark") for image in images[::9]), "benchmark")
 
 
 def code(rng: np.random.Generator, before: int) -> bytes:

@@ -13,6 +13,7 @@ import made
 from faultscape.stages.view.library import Library
 from faultscape.stages.view.pages import router
 from faultscape.study.answers.labels import Answers
+from faultscape.study.answers.tags import Tag, Tags
 from faultscape.web.app import make_app
 
 DISCARDED, TAGGED = 3, (1, 4)  # places in the corpus
@@ -71,8 +72,12 @@ def shown(folder: Path, images: int = 14, models: int = 3) -> Shown:
         made.write(folder / "labels" / f"{id_}.png", truths[id_])
     fs.label.import_(str(study), str(folder / "labels"))
     Answers(study).discard([(ids[DISCARDED], "too dark")], "test")
-    lines = [f'"{ids[k]}",rain' for k in TAGGED]
-    (study / "tags.csv").write_text("\n".join(["image,tag", *lines, "nobody,rain"]) + "\n")
+    Tags(study).add_all(
+        [Tag(ids[TAGGED[0]], "rain", "ann"), Tag(ids[TAGGED[1]], "rain", "ann", model="model-1", region="1,2,3,4")], "test"
+    )
+    Tags(study).add_all(
+        [Tag(ids[0], "rain", "ann"), Tag(ids[0], "rain", "ann", given=False), Tag("nobody", "rain", "ann")], "test"
+    )
     return Shown(
         study, corpus, ids, {name: {id_: stack[row[id_]] for id_ in ids} for name, stack in corpus.maps.items()},
         truths, frozenset(labelled), frozenset(ids[k] for k in TAGGED), frozenset({ids[DISCARDED]}),

@@ -22,6 +22,7 @@ import made_answers
 import made_view
 from faultscape.stages.view.library import Library
 from faultscape.study.answers.labels import Answers
+from faultscape.study.answers.tags import Tag, Tags
 from refusals import refused_line
 
 pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installed")
@@ -448,16 +449,16 @@ def test_pages_of_classifiers_show_what_each_says_and_whether_that_is_right(tmp_
     assert pages.get("/pair", params={"image": 0, "a": models[0], "b": models[1]}).status_code == 200
 
 
-@pytest.mark.parametrize(("words", "text"), [
-    ("tag,image\n", ""), ("image\na\n", "expected the columns image, tag"), ("image,tag\na,\n", "line 2: expected image,tag"), ('image,tag\n"a,b\n', "cannot be read"), ("\xff", "expected the columns"),
-])  # fmt: skip
-def test_a_file_of_tags_that_is_none_is_refused_in_one_line(tmp_path: Path, words: str, text: str) -> None:
+def test_of_more_tags_than_a_page_can_offer_those_of_most_images_are_there(tmp_path: Path) -> None:
     root = made.collected(made.corpus(tmp_path / "corpus", images=2, models=1), tmp_path / "study", 8)
-    (root / "tags.csv").write_text(words, encoding="utf-8")
-    if text:
-        assert text in refused_line("view", root, "--port", "0")
-    else:
-        assert made_view.client(root).get("/").status_code == 200
+    ids = [image.id for image in fs.study.tables.corpus.read_corpus(root)]
+    Tags(root).add_all(
+        [*(Tag(ids[0], f"t{k:03d}", "ann") for k in range(230)), *(Tag(id_, "zebra", "ann") for id_ in ids)], "test"
+    )
+    pages = made_view.client(root)
+    assert listed(pages, tag="zebra") == ids
+    assert listed(pages, tag="t198") == ids[:1]
+    assert pages.get("/list.txt", params={"tag": "t199"}).status_code == 400
 
 
 @pytest.mark.parametrize(("line", "said"), [

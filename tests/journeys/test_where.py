@@ -64,6 +64,12 @@ def test_a_part_counts_the_images_that_lie_in_it_and_no_others(answers: made_ans
         assert score == pytest.approx(np.mean(answers.labels[model][at] == answers.truth[at]))
 
 
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_labels_of_other_selections_count_as_far_as_they_lie_in_the_part(answers: made_answers.Answers, selection: str) -> None:
+    found = fs.rank(answers.study, selection=selection, resamples=0, all_labels=True, where=["tag=night"])
+    assert found.labels["used"] == len(answers.images[::3])
+
+
 def test_scores_of_a_known_part_are_weighted_means_and_hold_what_all_labels_say(answers: made_answers.Answers) -> None:
     found = fs.rank(answers.study, selection="random", where=["tag=night"])
     night = np.isin(answers.images, answers.images[::3])

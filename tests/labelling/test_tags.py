@@ -185,6 +185,8 @@ def test_groups_are_the_unit_where_images_belong_together() -> None:
         (low, high), (near, far) = explain(both, losses[None], groups).interval[0, 0], explain(both, losses[None]).interval[0, 0]
         held, alone = held + (low <= 0 <= high), alone + (near <= 0 <= far)
     assert held / repeats > 0.91
+    gaps = [(losses[k * 6 : k * 6 + 6] - losses[(k // 10) * 60 : (k // 10) * 60 + 60].mean()).sum() / 60 for k in range(20)]
+    assert (high - low) / 2 == pytest.approx(stats.t.ppf(0.975, 19) * math.sqrt(20 / 19 * sum(gap**2 for gap in gaps)))
     assert alone / repeats < 0.75  # images alone are too sure
     few = explain(Tagged(("night",), mine[None, None], mine[None]), rng.random((1, 120)), ["a"] * 60 + ["b"] * 60)
     assert not np.isnan(few.difference).any() and np.isnan(few.interval).all()
@@ -214,6 +216,7 @@ def test_a_tag_of_one_model_counts_for_that_model_alone() -> None:
     ]
     held = tagged(given, ["x", "y", "z"], ["a", "b"])
     assert held.names == ("blurred", "dark")
+    assert held.of_models[1].astype(int).tolist() == [[1, 0, 1], [1, 0, 1]]
     failed = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, np.nan]])
     counts = tag_counts(held, failed)
     assert counts.images.count.tolist() == [1, 2]

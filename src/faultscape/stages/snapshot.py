@@ -18,7 +18,7 @@ from faultscape.stages.fitted_words import fitted_again
 from faultscape.stages.label_counts import LabelCount, count_labels
 from faultscape.stages.pairs import corpus_key, wanted
 from faultscape.study.answers.labels import Answers
-from faultscape.study.answers.tags import Tags
+from faultscape.study.answers.tags import Tag, Tags
 from faultscape.study.json_text import read_object
 from faultscape.study.parts import Part, key_of, there
 from faultscape.study.settings import Settings, read_settings
@@ -121,9 +121,13 @@ class Snapshot:
         return Answers(self.root).discarded()
 
     @cached_property
-    def tags_key(self) -> str:
-        """A key of the tags that are given, '' where none is."""
-        given = sorted(astuple(tag) for tag in Tags(self.root).tags())
+    def tags(self) -> list[Tag]:
+        """The kinds of failure that people gave to images."""
+        return Tags(self.root).tags()
+
+    def tags_key(self, images: Collection[str] | None = None) -> str:
+        """Return a key of the tags of some images, or of all, and of whose they are; '' where they have none."""
+        given = sorted(astuple(tag) for tag in self.tags if images is None or tag.image in images)
         return key_of(given) if given else ""
 
     @cached_property

@@ -1,5 +1,6 @@
 from . import class_cards as class_cards
 from . import constraints as constraints
+from . import failure_kinds as failure_kinds
 from . import gallery as gallery
 from . import other_questions as other_questions
 from . import outcomes as outcomes

@@ -22,6 +22,7 @@ from faultscape.reporting import charts, figures
 from faultscape.reporting.competition import other_questions, outcomes, pair_outcomes, standing_tables
 from faultscape.reporting.competition.class_cards import ClassCard
 from faultscape.reporting.competition.constraints import Drawn, size_labels
+from faultscape.reporting.competition.failure_kinds import FailureKinds
 from faultscape.reporting.competition.gallery import Card
 from faultscape.reporting.template import template
 from faultscape.standings import Standings, labelled_words
@@ -59,6 +60,8 @@ class Facts:
     remarks: tuple[str, ...] = ()
     times: tuple[FrameTimes, ...] = ()
     agreement: Agreement | None = None
+    kinds: FailureKinds | None = None
+    bands: tuple[float, ...] = ()
     made_from: str = ""
 
 
@@ -66,7 +69,6 @@ class Facts:
 class DuelFacts(Facts):
     """The page of duels between label maps."""
 
-    bands: tuple[float, ...]
     better: float
     cards: list[Card]
     slot_values: np.ndarray
@@ -87,7 +89,6 @@ class DrawFacts(Facts):
     """The page of images drawn for all models at once, of classifiers (``class_cards``) or of label maps (``cards``, ``bands``)."""
 
     classifies: bool
-    bands: tuple[float, ...] = ()
     class_cards: list[ClassCard] = field(default_factory=list)
     cards: list[Card] = field(default_factory=list)
     images_left_out: int = 0
@@ -140,7 +141,7 @@ def plain(value: Any) -> str:
 
 def _context(facts: Facts) -> dict[str, Any]:
     """Return what every page shows: standings, their stability, and the same models asked otherwise."""
-    standings, models = facts.standings, facts.slots.models
+    standings, models, bands = facts.standings, facts.slots.models, facts.bands
     tables = (
         [standing_tables.ranking_rows(n, r, models, standings.definitions) for n, r in standings.rankings.items()]
         if standings
@@ -179,6 +180,11 @@ def _context(facts: Facts) -> dict[str, Any]:
         "parents": standing_tables.parents(standings) if standings else [],
         "model_place": {m: k for k, m in enumerate(models)},
         "crowd": len(models) >= _CROWD,
+        "kinds_axis": figures.axis([end for one in facts.kinds.differences for end in (one.low, one.value, one.high)] + [0.0])
+        if facts.kinds
+        else None,
+        "fails_words": f"values below {bands[0]:g}" if bands else "wrong answers",
+        "loss_words": "1 less the value" if bands else "1 for a wrong answer",
         "agreement_cells": _agreement_cells(facts.agreement) if facts.agreement is not None else [],
     }
 

@@ -53,9 +53,17 @@ def made_from_now(snapshot: Snapshot, name: str, truth: str, references: str | N
             for other in snapshot.selections
             if standings.key(snapshot, other)
         },
+        **_of_tags(snapshot, {row.image for row in slots.rows}),
         **({"references": files_key(references)} if references else {}),
         METHOD: str(METHOD_NUMBER),
     }
+
+
+def _of_tags(snapshot: Snapshot, images: set[str]) -> dict[str, str]:
+    """Return what a page says of kinds of failure: nothing where no image of it has a tag; their intervals redraw whole groups."""
+    if not (tags := snapshot.tags_key(images)):
+        return {}
+    return {"tags": key_of(tags, sorted((image, group) for image, group in snapshot.groups.items() if image in images))}
 
 
 def unshown_images(snapshot: Snapshot, name: str) -> dict[str, str]:
@@ -180,6 +188,7 @@ REPORT = Artefact(
         "hierarchy": "the hierarchy of classes changed, or is gone",
         "compared": "labels were compared with the models since",
         "failures": "failures.csv changed",
+        "tags": "tags of its images changed",
         "names": "classes were renamed",
         "colours": "colours of classes changed",
         "references": "the folder of reference images changed, or is gone",

@@ -141,7 +141,7 @@ def standings_of(
         "inputs": artefact.made_from_now(
             snapshot, asked.selection, truth, together, asked.against, asked.ranking, asked.benchmark, asked.all_labels
         )
-        | ({"tags": snapshot.tags_key} if known.where and not known.where.known else {}),
+        | ({"tags": snapshot.tags_key()} if known.where and not known.where.known else {}),
         "arguments": given_options(asked, but=("selection", "truth", "engine", "output")),
         "benchmark": closed or {},
     }

@@ -36,14 +36,12 @@ from faultscape.ties import tie_ranks, tie_seed
 _DRAWN = 100  # images of a draw on one page
 
 
-def duel_facts(
-    root: Path, drawn: Slots, common: Facts, options: ReportOptions, bands: tuple[float, ...], better: float
-) -> DuelFacts:
+def duel_facts(root: Path, drawn: Slots, common: Facts, options: ReportOptions, better: float) -> DuelFacts:
     """Return the facts of a page of duels."""
     settings, images, slots = read_settings(root), read_corpus(root), common.slots
     labelled, values = common.labelled, common.values
     of_slots = outcomes.slot_values(slots.models, slots.duels, labelled, values)
-    which = [outcomes.case(d, a, bands[0], better) for d, a in of_slots.tolist()]
+    which = [outcomes.case(d, a, common.bands[0], better) for d, a in of_slots.tolist()]
     by_id = {image.id: image for image in images}
     sizes = {id_: (by_id[id_].width, by_id[id_].height) for id_ in slots.images if id_ in by_id}
     cards = gallery.cards(slots.duels, of_slots, which, _by_model(common), sizes)
@@ -61,7 +59,6 @@ def duel_facts(
     more: dict[str, Any] = {"references": shown, "pictures_left_out": room.left_out}
     return DuelFacts(
         **(vars(common) | more),
-        bands=bands,
         better=better,
         cards=cards,
         slot_values=of_slots,
@@ -70,7 +67,7 @@ def duel_facts(
     )
 
 
-def draw_facts(root: Path, common: Facts, options: ReportOptions, bands: tuple[float, ...]) -> DrawFacts:
+def draw_facts(root: Path, common: Facts, options: ReportOptions) -> DrawFacts:
     """Return the facts of a page of images drawn for all models at once."""
     settings, slots = read_settings(root), common.slots
     by_id, by_model = {image.id: image for image in read_corpus(root)}, _by_model(common)
@@ -84,7 +81,6 @@ def draw_facts(root: Path, common: Facts, options: ReportOptions, bands: tuple[f
     return DrawFacts(
         **(vars(common) | more),
         classifies=False,
-        bands=bands,
         cards=cards,
         images_left_out=max(len(slots.images) - _DRAWN, 0),
     )

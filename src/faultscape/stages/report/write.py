@@ -18,6 +18,7 @@ from faultscape.errors import OptionError, StudyError, counted
 from faultscape.nouns import Agreement, Draw, JsonObject, PairSlot, Slots
 from faultscape.ranking.duel_standings import from_json
 from faultscape.reporting.competition import outcomes, page
+from faultscape.reporting.competition.failure_kinds import failure_kinds
 from faultscape.stages import evidence, graph
 from faultscape.stages.agreement import agreement
 from faultscape.stages.artefacts.report import images_key, made_from_now, note, truth_shown, uncompared_key, unshown_images
@@ -52,13 +53,13 @@ def write_report(study: str, options: ReportOptions) -> tuple[str, int, int]:
         drawn = selections.read_selection(root, selection)[0]
         classifies, kind = read_settings(root).classifies, type(drawn.rows[0]) if drawn.rows else None
         _refuse_idle(options, classifies=classifies, draws=kind is Draw)
-        common = _facts(root, options, drawn)
+        common = _facts(root, options, drawn, () if classifies else bands)
         if classifies:
             facts = classes.class_facts(root, common, options, pairs=kind is PairSlot)
         elif kind is Draw:
-            facts = maps.draw_facts(root, common, options, bands)
+            facts = maps.draw_facts(root, common, options)
         else:
-            facts = maps.duel_facts(root, drawn, common, options, bands, better)
+            facts = maps.duel_facts(root, drawn, common, options, better)
         data = page.page(facts).encode("utf-8", "xmlcharrefreplace")
         put(target, data)
         log(root, "report", selection=selection, output=str(target))
@@ -82,8 +83,8 @@ def _refuse_idle(options: ReportOptions, *, classifies: bool, draws: bool) -> No
         raise OptionError(f"--better is of duels of label maps; {why}. Leave it out")
 
 
-def _facts(root: Path, options: ReportOptions, drawn: Slots) -> page.Facts:
-    """Return what every kind of page shows."""
+def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float, ...]) -> page.Facts:
+    """Return what every kind of page shows; ``bands`` are those of the values of label maps."""
     selection = options.selection
     discarded = Answers(root).discarded()
     slots = evidence.current(root, selection, discarded)
@@ -143,6 +144,16 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots) -> page.Facts:
         failures=len(read_failures(root)),
         remarks=tuple(remarks),
         agreement=_agreement(root, settings),
+        bands=bands,
+        kinds=failure_kinds(
+            snapshot.tags,
+            slots.images,
+            slots.models,
+            [images[k] for k in inside],
+            values[:, inside],
+            bands[0] if bands else 0.5,
+            snapshot.groups if snapshot.tags else None,
+        ),
         made_from=note(
             made_from_now(snapshot, selection, truth, options.reference_images) | images_key(unshown) | uncompared,
             given_options(options, but=("selection", "output")),

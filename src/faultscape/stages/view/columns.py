@@ -1,12 +1,11 @@
 """All images of a study as columns: what the corpus, the labels, the discards, the selections and the tags say of each.
 
-Conventions: an image is its place in the corpus, 0..I-1; a word that many share is a code of a list of words. Nothing here opens a photo or a label map. Tags are the study's tags.csv,
-columns image and tag, which people write; ids that the study does not have are left out.
+Conventions: an image is its place in the corpus, 0..I-1; a word that many share is a code of a list of words. Nothing here opens a photo or a label map. An image has a tag
+where somebody gave it to the image, to a region of it, or to what a model made of either.
 """
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,14 +17,13 @@ import pyarrow.compute as pc
 from faultscape.errors import StudyError
 from faultscape.stages import evidence
 from faultscape.study.answers.labels import Answers
+from faultscape.study.answers.tags import Tags
 from faultscape.study.parts import read_manifest
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps, selections
 from faultscape.study.tables.corpus import Image, duplicates_column, images_of, read_columns
-from faultscape.study.tables.logs import bare
 
-TAGS = "tags.csv"
-_MOST_TAGS, _MOST_BYTES = 200, 64 << 20
+_MOST_TAGS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,31 +107,17 @@ def read_all(root: Path, settings: Settings) -> Columns:
         labelled={truth: bare_.among(_labelled(root, settings, truth)) for truth in evidence.truths(root)},
         reasons=reasons,
         chosen={name: bare_.among(evidence.current(root, name, discards).images) for name in selections.names(root)},
-        tags={tag: bare_.among(ids) for tag, ids in read_tags(root / TAGS).items()},
+        tags={tag: bare_.among(ids) for tag, ids in read_tags(root).items()},
     )
 
 
-def read_tags(path: Path) -> dict[str, list[str]]:
-    """Return {tag: ids of images} of a file of tags, in alphabetical order; none where there is no file, StudyError for one that cannot be read."""
-    if not path.exists():
-        return {}
-    try:
-        if path.stat().st_size > _MOST_BYTES or not path.is_file():
-            raise StudyError(f"{path}: is no file of at most {_MOST_BYTES >> 20} MB")
-        with path.open(encoding="utf-8-sig", newline="") as lines:
-            rows = csv.DictReader(lines, strict=True)
-            if not {"image", "tag"} <= set(rows.fieldnames or ()):
-                raise StudyError(f"{path}: expected the columns image, tag; got {', '.join(rows.fieldnames or []) or 'nothing'}")
-            out: dict[str, list[str]] = {}
-            for row in rows:
-                if not row["image"] or not row["tag"]:
-                    raise StudyError(f"{path}, line {rows.line_num}: expected image,tag; quote what holds a comma")
-                out.setdefault(row["tag"], []).append(bare(row["image"]))
-                if len(out) > _MOST_TAGS:
-                    raise StudyError(f"{path}: holds more than {_MOST_TAGS} tags")
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise StudyError(f"{path}: cannot be read: {error}") from None
-    return dict(sorted(out.items()))
+def read_tags(root: Path) -> dict[str, list[str]]:
+    """Return {tag: ids of images} of the tags that people gave, in alphabetical order, of more than 200 those of most images; none where nobody gave any."""
+    found: dict[str, set[str]] = {}
+    for one in Tags(root).tags():
+        found.setdefault(one.tag, set()).add(one.image)
+    most = sorted(found, key=lambda tag: (-len(found[tag]), tag))[:_MOST_TAGS]
+    return {tag: sorted(found[tag]) for tag in sorted(most)}
 
 
 def _labelled(root: Path, settings: Settings, truth: str) -> set[str]:

@@ -16,12 +16,12 @@ from pathlib import Path
 from faultscape.errors import StudyChangedError
 from faultscape.nouns import Classes
 from faultscape.stages.view.between import Answers, MapCounts, between, read_counts
-from faultscape.stages.view.columns import TAGS, Columns, read_all
+from faultscape.stages.view.columns import Columns, read_all
 from faultscape.study.settings import Settings, read_settings
 
 Stamp = tuple[tuple[str, int, int], ...]
 _SECONDS, _TRIES = 2.0, 3
-_FILES = ("study.toml", "corpus.parquet", "answers.sqlite", TAGS, "selection*.csv", "selection*.json")
+_FILES = ("study.toml", "corpus.parquet", "answers.sqlite", "selection*.csv", "selection*.json")
 _MANIFESTS = ("predictions/*/manifest.json", "truth/*/manifest.json", "pairs/*/manifest.json")
 
 
