@@ -27,7 +27,11 @@ MODULES = {  # of packages that are called otherwise than what is imported
     "mmsegmentation": "mmseg",
     "connected-components-3d": "cc3d",
 }
-UNSEEN = {"onnxscript": "torch.onnx.export imports it", "httpx2": "the client of fastapi's tests imports it"}
+UNSEEN = {
+    "onnxscript": "torch.onnx.export imports it",
+    "httpx2": "the client of fastapi's tests imports it",
+    "psycopg": "SQLAlchemy imports it",
+}
 TOOLS = {"build", "flask", "flask-cors", "hatchling", "import-linter", "pre-commit", "pyright", "pytest-xdist", "ruff"}
 APART = {"cityscapesscripts", "mmseg", "monai", "ultralytics"}  # one benchmark runs those of them that are there
 FETCHED = {"src/faultscape/reporting/templates/app/htmx.min.js"}  # by `make`, and packed
@@ -37,6 +41,7 @@ FOLDERS = {
     "doubt": "src",
     "ray": "src",
     "app": "src",
+    "postgres": "src",
     "train": "examples",
     "bench": "benchmarks",
     "dev": "tests",
@@ -75,7 +80,7 @@ BASE = modules(PROJECT["dependencies"])
 
 
 def test_what_the_package_imports_is_installed_with_it_or_with_an_extra() -> None:
-    assert imported("src") - BASE - modules([f"{PROJECT['name']}[onnx,torch,doubt,ray,app]"]) == set()
+    assert imported("src") - BASE - modules([f"{PROJECT['name']}[onnx,torch,doubt,ray,app,postgres]"]) == set()
 
 
 def test_what_is_always_installed_is_imported() -> None:
