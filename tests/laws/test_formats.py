@@ -204,9 +204,7 @@ def test_labels_of_many_images_in_one_file_are_read_back_as_they_were_written(
         back = {meant[name]: ids for name, ids in found.items() if ids is not None and meant[name] in drawn}
         assert {id_: ids.tolist() for id_, ids in back.items()} == {id_: ids.tolist() for id_, ids in drawn.items()}
         problems = [problem for path in paths if form.recognise(path) for problem in form.check(path)]
-        assert [
-            problem for problem in problems if not re.search("there is no photo|loses or makes a shape", problem)
-        ] == []
+        assert [problem for problem in problems if not re.search("there is no photo|loses or makes a shape", problem)] == []
 
 
 @BUNDLES
