@@ -17,7 +17,6 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-import pytest
 from PIL import Image
 
 import faultscape as fs

@@ -91,7 +91,7 @@ def _shape(shape: Any, known: set[str] | None) -> Iterator[str]:
         isinstance(p, list) and len(p) == 2 and all(type(v) in (int, float) and math.isfinite(v) for v in p) for p in points
     )
     least, most = _POINTS[kind]
-    if not good or not least <= len(points) <= most:
+    if not isinstance(points, list) or not good or not least <= len(points) <= most:
         yield f"a {kind} has {least if least == most else f'{least} or more'} points of two finite numbers"
     elif kind == "mask":
         yield from _mask(shape.get("mask"), points)
