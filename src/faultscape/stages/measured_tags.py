@@ -7,7 +7,7 @@ until a person gives it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -45,8 +45,8 @@ class MeasuredTags:
         self._ends: Thresholds | None = None
         self._lock = threading.Lock()
 
-    def of(self, image: Image, model: str = "") -> list[tuple[str, str]]:
-        """Return (kind of failure, why) of what can be measured of an image, and of a model's map of it where one is named."""
+    def of(self, image: Image, model: str = "", names: Collection[str] = ()) -> list[tuple[str, str]]:
+        """Return (kind of failure, why) of what can be measured of an image, and of a model's map of it where one is named; of objects of the classes of these ``names`` alone, where there are some."""
         found: list[Proposal] = []
         light = _light(image)
         if light is not None:
@@ -54,8 +54,8 @@ class MeasuredTags:
         if (label_map := self._map(image, model)) is not None:
             classes = self._settings.class_list
             if (scale := self._scale()) is not None:
-                found += propose_scale(label_map, classes, scale).values()
-            found += propose_cut(label_map, classes).values()
+                found += propose_scale(label_map, classes, scale, names or None).values()
+            found += propose_cut(label_map, classes, names or None).values()
         members = sum(one.group == image.group for one in self._images.values()) if image.group else 0
         found += propose_group(image.group, members)
         return [(one.tag, one.reason) for one in found]

@@ -133,7 +133,10 @@ class Campaign:
 
     def proposals(self, image: Image, model: str = "") -> list[tuple[str, str]]:
         """Return (kind of failure, why) of those that can be measured of an image, and of a model's map of it."""
-        return self._asked.measured.of(image, model)
+        names = {
+            name for i in self._asked.items.values() if isinstance(i, ChoiceItem) and i.image == image.id for name in i.classes
+        }
+        return self._asked.measured.of(image, model, names)
 
     def items_for(self, pseudonym: str, have: Collection[tuple[str, int]], number: int) -> list[Given]:
         """Return up to ``number`` items for a person who has some already, each noted as handed to them."""
