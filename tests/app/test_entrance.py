@@ -8,6 +8,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,17 +43,20 @@ def cookie_line(answer: Any) -> str:
     return line
 
 
-def served(root: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
-    """Begin to serve a study, and return the process and the first line that it printed."""
+@contextmanager
+def served(root: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Serve a study, and yield the process and the first line that it printed; where the test goes wrong the process is ended."""
     line = [sys.executable, "-m", "faultscape", "label", "serve", str(root), "--port", "0", *options]
-    process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    return process, process.stdout.readline()
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process, process.stdout.readline()
+        finally:
+            process.kill()
 
 
 def test_this_machine_alone_is_listened_to_unless_told_and_the_key_is_its_owners(root: Path) -> None:
-    process, said = served(root)
-    with process:
+    with served(root) as (process, said):
         assert said.startswith(f"{root}: people answer at http://127.0.0.1:"), said
         with urllib.request.urlopen(said.split(" at ")[1].split()[0], timeout=30) as answer:
             assert answer.status == 200
@@ -66,8 +70,7 @@ def test_this_machine_alone_is_listened_to_unless_told_and_the_key_is_its_owners
 def test_where_others_reach_the_server_a_link_is_needed_and_names_are_refused(root: Path) -> None:
     import httpx2
 
-    process, said = served(root, "--host", "0.0.0.0")
-    with process:
+    with served(root, "--host", "0.0.0.0") as (process, said):
         assert process.stdout is not None
         link = process.stdout.readline().split()[-1]
         port = re.search(r":(\d+)/", said)[1]  # type: ignore[index]
