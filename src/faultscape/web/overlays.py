@@ -7,6 +7,7 @@ neither right nor wrong, and are clear. Colours of right and wrong are told apar
 from __future__ import annotations
 
 import io
+import zlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,7 +100,8 @@ def png(overlay: Overlay) -> bytes:
     if len(overlay.colours) <= 256:
         picture = Image.frombytes("P", (width, height), np.ascontiguousarray(overlay.codes, np.uint8).tobytes())
         picture.putpalette(overlay.colours[:, :3].tobytes())
-        picture.save(out, format="PNG", compress_level=4, transparency=overlay.colours[:, 3].tobytes())
+        more = {"compress_level": 4, "compress_type": zlib.Z_RLE}  # in half the time, and smaller: maps are runs
+        picture.save(out, format="PNG", transparency=overlay.colours[:, 3].tobytes(), **more)
     else:
         Image.fromarray(overlay.colours[overlay.codes]).save(out, format="PNG", compress_level=4)
     return out.getvalue()

@@ -96,6 +96,10 @@ class Campaign:
             raise NotFoundError("there is no such item any more")
         return found.item if isinstance(found, TrainingItem) else found
 
+    def some_choice(self) -> ChoiceItem | None:
+        """Return any choice that is asked; None where there is none."""
+        return next((one for one in self._asked.items.values() if isinstance(one, ChoiceItem)), None)
+
     def image_of(self, item: Item) -> Image:
         """Return the image of an item; NotFoundError where it left the corpus."""
         found = self._asked.images.get(item.image)

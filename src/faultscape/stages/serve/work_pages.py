@@ -7,13 +7,15 @@ a key of its own, by which it counts once however often it is sent.
 from __future__ import annotations
 
 import json
+import threading
+from contextlib import suppress
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
-from faultscape.errors import OptionError
+from faultscape.errors import FaultscapeError, OptionError
 from faultscape.stages.asked_items import CHOICES, ChoiceItem, QuestionItem
 from faultscape.stages.serve.campaign import Campaign, Given
 from faultscape.stages.serve.gate import Gate
@@ -30,6 +32,7 @@ REASONS = ("not a natural photograph", "none of the classes", "unreadable", "som
 def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> APIRouter:
     """Return the routes on which people answer."""
     routes = APIRouter()
+    threading.Thread(target=_warm, args=(campaign,), daemon=True).start()
 
     @routes.get("/work", response_class=HTMLResponse)
     def work(request: Request) -> Response:
@@ -96,6 +99,16 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         return send_picture(request, pictures, f"photo\n{image.id}\n{image.digest}\n320", lambda: photo(image, 320))
 
     return routes
+
+
+def _warm(campaign: Campaign) -> None:
+    """Read one map and photo, so that the code for it is loaded before the first person waits for two seconds; who asks for them hears what is wrong with them."""
+    with suppress(FaultscapeError):
+        if item := campaign.some_choice():
+            image = campaign.image_of(item)
+            folder = label_maps.predictions(campaign.root, item.first)
+            overlay(read_map(campaign.root, campaign.settings, folder, image, item.first), campaign.settings, image, WAYS[0])
+            photo(image)
 
 
 async def json_body(request: Request, most: int = MOST_BODY) -> dict[str, Any]:
