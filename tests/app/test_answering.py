@@ -22,7 +22,7 @@ from PIL import Image
 import faultscape as fs
 from answering import Asked, Serving, all_sent, enter, go_on, item
 from faultscape.stages.choice_evidence import digests
-from faultscape.stages.serve.items import choice_items
+from faultscape.stages.asked_items import choice_items
 from faultscape.study.answers.annotators import Annotators
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.tables.selections import read_selection
