@@ -20,9 +20,10 @@ import numpy as np
 from PIL import Image
 
 import faultscape as fs
-from answering import Asked, Serving, all_sent, enter, go_on, item
-from faultscape.stages.choice_evidence import digests
+from answering import Asked, Serving, all_sent, enter, go_on, item, rules
 from faultscape.stages.asked_items import choice_items
+from faultscape.stages.choice_evidence import digests
+from faultscape.stages.serve.agenda import choice_id
 from faultscape.study.answers.annotators import Annotators
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.tables.selections import read_selection
@@ -106,7 +107,11 @@ def test_thirty_answers_through_a_killed_server_give_the_standings_of_the_same_a
     root, plain = tmp_path / duels.root.name, tmp_path / "plain"
     for copy in (root, plain):
         shutil.copytree(duels.root, copy)
-    items = {one.id: one for one in choice_items(read_selection(root, "main")[0])}
+    maps = digests(root, [*duels.corpus.models], duels.corpus.ids)
+    items = {
+        choice_id(one.image, one.first, one.second, maps[one.first, one.image], maps[one.second, one.image]): one
+        for one in choice_items(read_selection(root, "main")[0])
+    }
     page, said = browser.new_page(), list[tuple[str, int, str, str]]()
 
     def answer_some(number: int, url: str) -> None:
@@ -136,7 +141,7 @@ def test_thirty_answers_through_a_killed_server_give_the_standings_of_the_same_a
     assert [(one.image, {one.first, one.second}, one.repeat) for one in rows] == [
         (items[id_].image, {items[id_].first, items[id_].second}, repeat) for id_, repeat, _, _ in said
     ]  # none lost, none doubled, in their order
-    sides = {(items[id_].id, repeat): side for (id_, repeat, _, _), side in zip(said, [one.left for one in rows], strict=True)}
+    sides = {(id_, repeat): side for (id_, repeat, _, _), side in zip(said, [one.left for one in rows], strict=True)}
     shown = digests(plain, [*duels.corpus.models], duels.corpus.ids)
     choices = []
     for id_, repeat, left, word in said:
@@ -197,10 +202,3 @@ def test_half_the_items_follow_a_key_within_a_blink(browser: Any, duels: Asked, 
     print(f"next item: median {median(took):.0f} ms, 95 % within {took[18]:.0f} ms")
     assert median(took) < 100
     page.close()
-
-
-def rules(**options: Any) -> Any:
-    """The rules of a campaign."""
-    from faultscape.stages.serve.options import CampaignRules
-
-    return CampaignRules(**options)
