@@ -21,7 +21,7 @@ import pytest
 from PIL import Image
 
 import faultscape as fs
-from answering import Asked, Serving, all_sent, enter, go_on, item
+from answering import Asked, Serving, all_sent, enter, go_on, item, rules
 from faultscape.stages.choice_evidence import digests
 from faultscape.stages.serve.items import choice_items
 from faultscape.study.answers.annotators import Annotators
@@ -184,10 +184,3 @@ def test_half_the_items_follow_a_key_within_a_blink(browser: Any, duels: Asked, 
     print(f"next item: median {median(took):.0f} ms, 95 % within {took[18]:.0f} ms")
     assert median(took) < 100
     page.close()
-
-
-def rules(**options: Any) -> Any:
-    """The rules of a campaign."""
-    from faultscape.stages.serve.options import CampaignRules
-
-    return CampaignRules(**options)
