@@ -95,4 +95,11 @@ def go_on(page: Any) -> None:
 
 def all_sent(page: Any) -> None:
     """Wait until the server has every answer."""
-    page.wait_for_selector("#unsent", state="hidden")
+    page.wait_for_selector("#unsent[hidden]", state="attached")
+
+
+def rules(**options: Any) -> Any:
+    """The rules of a campaign."""
+    from faultscape.stages.serve.options import CampaignRules
+
+    return CampaignRules(**options)

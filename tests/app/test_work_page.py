@@ -1,0 +1,320 @@
+"""What the page of answering does for a person: taking back, discarding, pausing, training, looking closer; forced choice, questions, phones and the dark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from answering import ELSEWHERE, Asked, Serving, all_sent, enter, go_on, item, rules
+from faultscape.study.answers.choices import Choices
+from faultscape.study.answers.labels import Answers
+from faultscape.study.answers.schema import TRAINING
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+
+@pytest.fixture
+def page(browser: Any) -> Any:
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    yield context.new_page()
+    context.close()
+
+
+def rows(held: Serving) -> list[tuple[str, int, str]]:
+    """All rows of choices: of which image, for the first time or again, and what was said."""
+    return [(one.image, one.repeat, one.chosen) for one in Choices(held.root).rows()]
+
+
+def wait_for_item(page: Any, id_: str) -> None:
+    page.wait_for_selector(f"#work:not([hidden])[data-item='{id_}']")
+
+
+def test_an_answer_is_taken_back_after_it_was_sent_and_given_anew(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+    held = serve(duels)
+    enter(page, held.url)
+    first, _ = item(page)
+    page.keyboard.press("3")
+    all_sent(page)
+    assert [said for *_, said in rows(held)] == ["both good"]
+    second = page.get_attribute("#work", "data-item")
+    page.keyboard.press("u")
+    wait_for_item(page, first)
+    all_sent(page)
+    assert [said for *_, said in rows(held)] == ["both good", ""]
+    assert Choices(held.root).choices() == []
+    page.keyboard.press("4")
+    wait_for_item(page, second)  # what was on the screen comes back
+    all_sent(page)
+    assert [one.chosen for one in Choices(held.root).choices()] == ["both bad"]
+
+
+def test_an_answer_is_taken_back_before_it_was_sent_and_never_arrives(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
+    held = serve(duels)
+    enter(page, held.url)
+    page.wait_for_load_state("networkidle")
+    first = page.get_attribute("#work", "data-item")
+    page.context.set_offline(True)
+    page.keyboard.press("3")
+    page.wait_for_selector("#unsent:has-text('1 answer not sent yet')")
+    page.wait_for_function("document.readyState")  # the failed try is over
+    page.keyboard.press("u")
+    wait_for_item(page, first)
+    page.keyboard.press("5")
+    page.context.set_offline(False)
+    all_sent(page)
+    assert [one.chosen for one in Choices(held.root).choices()] == ["not sure"]
+
+
+def test_a_server_that_is_gone_is_not_asked_without_end(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+    held = serve(duels)
+    enter(page, held.url)
+    page.wait_for_load_state("networkidle")
+    asked = []
+    page.context.set_offline(True)
+    page.on("request", lambda request: asked.append(request.url))
+    while page.is_visible("#work"):
+        page.keyboard.press("1")
+    page.wait_for_selector("#waiting:has-text('The server does not answer')")
+    page.wait_for_event("requestfailed")
+    assert len(asked) < 20
+    page.context.set_offline(False)
+    go_on(page)
+    all_sent(page)
+    assert len(rows(held)) == 6
+
+
+def test_the_dialog_of_discarding_is_worked_by_keys_and_escape_keeps_the_image(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:  # fmt: skip
+    held = serve(duels, campaign=rules(discard_votes=2))
+    enter(page, held.url)
+    id_, _ = item(page)
+    page.keyboard.press("x")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Tab")
+    page.keyboard.type("a drawing, 1 of 2")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"#work:not([data-item='{id_}'])")
+    all_sent(page)
+    image = held.campaign.image_of(held.campaign.find(id_)).id
+    assert [*Answers(held.root).discard_votes()] == [image]
+    (why,) = Answers(held.root).discard_votes()[image].values()
+    assert why == "none of the classes: a drawing, 1 of 2"
+    other, _ = item(page)
+    page.keyboard.press("x")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#reasons", state="hidden")
+    page.keyboard.press("2")
+    page.wait_for_selector(f"#work:not([data-item='{other}'])")
+    all_sent(page)
+    assert len(Answers(held.root).discard_votes()) == 1
+    assert len(rows(held)) == 1
+
+
+def test_a_session_ends_in_a_pause_which_stays_until_the_person_goes_on(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
+    held = serve(duels, campaign=rules(session=3))
+    enter(page, held.url)
+    page.wait_for_load_state("networkidle")
+    for _ in range(3):
+        page.keyboard.press("1")
+    page.wait_for_selector("#pause:not([hidden])")
+    page.wait_for_load_state("networkidle")
+    assert page.is_visible("#pause")  # what is loaded meanwhile does not end it
+    assert page.is_hidden("#work")
+    assert "session 1, of 3 items" in page.inner_text("#paused")
+    page.keyboard.press("1")  # says nothing here
+    page.keyboard.press("u")
+    page.wait_for_selector("#work:not([hidden])")
+    assert "item 3 of 3" in page.inner_text("#where")
+    page.keyboard.press("2")
+    go_on(page)
+    assert "item 1 of 3" in page.inner_text("#where")
+    page.keyboard.press("u")  # back across the pause, without another
+    page.wait_for_selector("#where:has-text('item 3 of 3')")
+    assert page.is_hidden("#pause")
+    all_sent(page)
+
+
+def test_training_says_what_was_expected_and_a_wrong_answer_stays_on_the_screen(
+    page: Any, duels: Asked, serve: Callable[..., Serving], tmp_path: Path
+) -> None:
+    image, other = duels.corpus.ids[:2]
+    training = tmp_path / "training.csv"
+    training.write_text(f"image,model,other,expected\n{image},model-0,model-3,model-0\n{other},model-0,model-3,both bad\n")
+    held = serve(duels, campaign=rules(training=str(training)))
+    enter(page, held.url)
+    assert page.inner_text("#where").startswith("Training")
+    first, _ = item(page)
+    right = side_of(held, first, "model-0")
+    page.keyboard.press({"left": "2", "right": "1"}[right])
+    page.wait_for_selector(f"#feedback:has-text('Expected here: {right}')")
+    assert item(page)[0] == first
+    page.keyboard.press("4")  # the item was answered
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"#work:not([data-item='{first}'])")
+    page.keyboard.press("4")
+    page.wait_for_selector("#feedback:has-text('Yes, both bad')")
+    assert not page.inner_text("#where").startswith("Training")
+    all_sent(page)
+    assert Choices(held.root).choices() == []
+    assert len(Choices(held.root).choices(TRAINING)) == 2
+
+
+def side_of(held: Serving, id_: str, model: str) -> str:
+    """On which side a model is, for the person who has the item in hand."""
+    (who,) = {one.annotator for one in held.campaign._people.handed()}
+    return "left" if held.campaign.model_on(who, held.campaign.find(id_), 0, "left") == model else "right"
+
+
+def test_maps_are_shown_filled_as_outlines_or_not_and_flicker(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+    held = serve(duels)
+    enter(page, held.url)
+    page.wait_for_selector("#left .over[src$='/left/fill']")
+    page.keyboard.press("o")
+    page.wait_for_selector("#left .over[src$='/left/outline']")
+    page.keyboard.press("1")
+    page.wait_for_selector("#left .over[src$='/left/outline']")  # of the next item too
+    page.keyboard.press("p")
+    page.wait_for_selector("#left .over", state="hidden")
+    page.keyboard.press("2")
+    page.keyboard.press(" ")
+    page.wait_for_selector("#left .over", state="visible")
+    assert item(page)[0] == page.get_attribute("#work", "data-item")  # flickers over the photo that is shown
+    page.wait_for_selector("#left .over", state="hidden")
+    page.keyboard.press(" ")
+    page.keyboard.press("f")
+    assert page.is_visible("#right .over")
+    assert page.get_attribute("#flicker", "aria-pressed") == "false"
+    marked = page.is_visible("#left .mark")
+    page.keyboard.press("h")
+    assert page.is_visible("#left .mark") != marked
+
+
+def test_a_space_after_a_click_flickers_and_answers_nothing(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+    held = serve(duels)
+    enter(page, held.url)
+    page.click("#left .caption")
+    page.keyboard.press(" ")
+    page.wait_for_selector("#flicker[aria-pressed=true]")
+    all_sent(page)
+    assert len(rows(held)) == 1
+
+
+def test_both_sides_zoom_and_move_together_and_a_drag_is_no_answer(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
+    held = serve(duels)
+    enter(page, held.url)
+
+    def transforms() -> list[str]:
+        return page.eval_on_selector_all(".stage", "all => all.map((one) => one.style.transform)")
+
+    box = page.locator("#left .frame").bounding_box()
+    x, y = box["x"] + box["width"] / 3, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.wheel(0, -100)
+    page.wait_for_selector("#whole:not([hidden])")
+    zoomed = transforms()
+    assert zoomed[0] == zoomed[1]
+    assert "scale(1.25)" in zoomed[0]
+    page.mouse.down()
+    page.mouse.move(x + 40, y + 10, steps=4)
+    page.mouse.up()
+    moved = transforms()
+    assert moved[0] == moved[1] != zoomed[0]
+    page.keyboard.press("0")
+    page.wait_for_selector("#whole", state="hidden")
+    assert rows(held) == []
+
+
+def test_forced_choice_knows_left_and_right_alone(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+    held = serve(duels, forced=True)
+    enter(page, held.url)
+    assert page.eval_on_selector_all("[data-say]", "all => all.map((one) => one.dataset.say)") == ["left", "right"]
+    before = page.get_attribute("#work", "data-item")
+    for key in "345s":
+        page.keyboard.press(key)
+    assert page.get_attribute("#work", "data-item") == before
+    page.keyboard.press("2")
+    all_sent(page)
+    assert [said in ("first", "second") for *_, said in rows(held)] == [True]
+
+
+def test_questions_are_answered_yes_no_and_not_sure(page: Any, classified: Asked, serve: Callable[..., Serving]) -> None:
+    held = serve(classified)
+    enter(page, held.url)
+    said = []
+    for key, word in (("y", "yes"), ("n", "no"), ("5", "unsure"), ("[data-say=yes]", "yes")):
+        one = held.campaign.find(page.get_attribute("#work", "data-item"))
+        article = "an" if one.class_[0] in "aeiou" else "a"
+        assert page.inner_text("#asked") == f"Does this picture contain {article} {one.class_}?"
+        (page.click if key.startswith("[") else page.keyboard.press)(key)
+        said.append((one.image, one.class_, word))
+        page.wait_for_selector(f"#work:not([data-item='{one.id}'])")
+    all_sent(page)
+    assert [(image, class_, word) for image, class_, _, word in Answers(held.root).answers()] == said
+    page.keyboard.press("u")
+    page.wait_for_selector(f"#work[data-item='{one.id}']")
+    all_sent(page)
+    assert [(image, class_, word) for image, class_, _, word in Answers(held.root).answers()] == said[:-1]
+
+
+def test_the_last_answer_ends_the_page_and_can_still_be_taken_back(
+    page: Any, classified: Asked, serve: Callable[..., Serving]
+) -> None:
+    held = serve(classified)
+    enter(page, held.url)
+    number = len(held.campaign._asked.items)
+    for _ in range(number):
+        go_on(page)
+        page.keyboard.press("n")
+    page.wait_for_selector("#finished:not([hidden])")
+    all_sent(page)
+    assert len(Answers(held.root).answers()) == number
+    page.click("#undo-last")
+    page.wait_for_selector("#work:not([hidden])")
+    page.keyboard.press("y")
+    page.wait_for_selector("#finished:not([hidden])")
+    all_sent(page)
+    assert Answers(held.root).answers()[-1][3] == "yes"
+
+
+def test_people_elsewhere_answer_too_over_plain_http(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+    held = serve(duels, names=(ELSEWHERE,))
+    enter(page, held.url.replace("127.0.0.1", ELSEWHERE))
+    assert page.evaluate("[isSecureContext, typeof crypto.randomUUID]") == [False, "undefined"]
+    page.keyboard.press("1")
+    page.wait_for_selector("#where:has-text('item 2')")
+    all_sent(page)
+    assert len(rows(held)) == 1
+
+
+@pytest.mark.parametrize("task", ["duels", "classified"])
+def test_a_phone_shows_the_item_without_scrolling_across_and_answers_by_touch(
+    browser: Any, request: pytest.FixtureRequest, serve: Callable[..., Serving], task: str
+) -> None:
+    held, context = serve(request.getfixturevalue(task)), browser.new_context(**PHONE)
+    page = context.new_page()
+    enter(page, held.url)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    before = page.get_attribute("#work", "data-item")
+    page.tap("#left .caption" if task == "duels" else "[data-say=yes]")
+    page.wait_for_selector(f"#work:not([data-item='{before}'])")
+    all_sent(page)
+    context.close()
+
+
+def test_in_the_dark_pages_are_dark(browser: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+    held, context = serve(duels), browser.new_context(color_scheme="dark")
+    page = context.new_page()
+    enter(page, held.url)
+    colours = "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.getElementById('asked')).color]"
+    paper, ink = ([int(part) for part in colour[4:-1].split(",")] for colour in page.evaluate(colours))
+    assert max(paper) < 60
+    assert min(ink) > 200
+    context.close()
