@@ -512,6 +512,6 @@ def test_a_defect_is_one_line_in_the_terminal_and_no_traceback(
     assert "this is a defect of Faultscape" in answer.text
     assert "ZeroDivisionError" not in answer.text
     err = capsys.readouterr().err
-    assert err.startswith("faultscape: /image/4: ZeroDivisionError: by 0 (")
+    assert err.startswith("faultscape: /image/{number}: ZeroDivisionError: by 0 (")
     assert err.count("\n") == 1
     made_view.client(study.root, strict=True).get("/image/4")  # nothing is left for a server to log
