@@ -61,7 +61,8 @@ def test_what_labels_outside_say_changes_nothing(made: tuple[np.ndarray, np.ndar
     losses, chance, inside, pool = made
     others = np.where(inside, losses, np.random.default_rng(seed).random(losses.shape))
     one, other = domain(losses, chance, pool, inside), domain(others, chance, pool, inside)
-    assert (one.loss == other.loss).all() and (one.covariance == other.covariance).all()
+    assert (one.loss == other.loss).all()
+    assert (one.covariance == other.covariance).all()
 
 
 @settings(max_examples=60, deadline=None)
@@ -194,7 +195,8 @@ def test_below_ten_labels_a_row_of_a_part_says_why_and_holds_nothing() -> None:
             assert (row.unusable == "") == usable
             if not usable:
                 assert row.unusable == "effective sample size 9.0, below 10"
-                assert not row.tied_for_best and np.isnan([*row.scores.values(), *row.score_interval["a"]]).all()
+                assert not row.tied_for_best
+                assert np.isnan([*row.scores.values(), *row.score_interval["a"]]).all()
         assert found.labels["used"] == found.labels["slots"] == found.labels["counted"] == len(inside)
         assert "prediction_powered" not in found.rankings
 

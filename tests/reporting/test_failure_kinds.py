@@ -42,7 +42,8 @@ def state(study: str, selection: str) -> tuple[str, tuple[str, ...]]:
 
 
 def test_pages_show_tags_filter_by_them_and_are_stale_once_they_change(answers: made_answers.Answers) -> None:
-    assert 'id="kinds"' not in page_of(answers.study, "random") and "<fieldset" not in page_of(answers.study, "random")
+    assert 'id="kinds"' not in page_of(answers.study, "random")
+    assert "<fieldset" not in page_of(answers.study, "random")
     fs.rank(answers.study, selection="random", resamples=0)
     page_of(answers.study, "random")
     assert state(answers.study, "random")[0] == "done"
@@ -61,7 +62,8 @@ def test_pages_show_tags_filter_by_them_and_are_stale_once_they_change(answers: 
     assert f"12 {100 * 12 / len(wrong):.0f} %" in " ".join(page.cells)
     assert sum(attrs.get("name") == "tag" for _, attrs in page.tags) == 3  # any, and each tag
     marked = [attrs["class"] or "" for tag, attrs in page.tags if tag == "article"]
-    assert sum(" t1" in f" {words}" for words in marked) == 12 and sum(" t0" in words for words in marked) == 1
+    assert sum(" t1" in f" {words}" for words in marked) == 12
+    assert sum(" t0" in words for words in marked) == 1
     assert "#gallery:has(#tag-1:checked) article.card:not(.t1)" in html
     assert not any(tag == "img" and attrs.get("src") == "x" for tag, attrs in page.tags)
     assert any("&lt;img src=x" in text or "<img src=x" in text for text in page.text)
@@ -73,7 +75,9 @@ def test_pages_of_pairs_show_them_too(answers: made_answers.Answers) -> None:
     chosen = fs.study.tables.selections.read_selection(Path(answers.study), "main")[0].images
     Tags(Path(answers.study)).add_all([Tag(image, "seen", "ann") for image in chosen[:7]], "test")
     html = page_of(answers.study, "main")
-    assert 'id="kinds"' in html and "1 for a wrong answer" in html and "wrong answers" in html
+    assert 'id="kinds"' in html
+    assert "1 for a wrong answer" in html
+    assert "wrong answers" in html
     tagged = {tag.image for tag in Tags(Path(answers.study)).tags()} & set(chosen)
     assert html.count('class="card said t') == len(tagged) >= 7
 
@@ -92,7 +96,8 @@ def test_pages_of_label_maps_show_them(tmp_path: Path, draws: bool) -> None:
     fs.label.import_(study, str(corpus.truth))
     fs.rank(study, resamples=0, engine="local")
     html = page_of(study, "main")
-    assert "values below 0.6" in html and "Too few labelled images have a tag" in html
+    assert "values below 0.6" in html
+    assert "Too few labelled images have a tag" in html
     assert html.count('class="card t0"') == 1
     assert '<span class="chip">dark</span>' in html
 
@@ -122,7 +127,8 @@ def test_a_page_holds_the_tags_of_most_images_and_says_how_many_more_there_are()
     given = [Tag(image, f"tag {k:02d}", "a") for k in range(50) for image in images[: k + 1]]
     found = failure_kinds(given, images, ["unet"], images, np.zeros((1, 50)), 0.6)
     assert found is not None
-    assert found.names == tuple(f"tag {k:02d}" for k in range(10, 50)) and found.left_out == 50 - MOST
+    assert found.names == tuple(f"tag {k:02d}" for k in range(10, 50))
+    assert found.left_out == 50 - MOST
     assert not re.search(r"tag 0\d", " ".join(row.tag for row in found.rows))
 
 
@@ -134,9 +140,11 @@ def test_differences_come_with_the_surest_first_and_whole_groups_where_there_are
     found = failure_kinds(given, images, ["unet", "fcn"], images, values, 0.6)
     assert found is not None
     assert [one.model for one in found.differences] == ["unet", "fcn"]
-    assert [one.model for one in found.sure] == ["unet"] and not found.grouped
+    assert [one.model for one in found.sure] == ["unet"]
+    assert not found.grouped
     grouped = failure_kinds(
         given, images, ["unet", "fcn"], images, values, 0.6, {image: f"g{k // 10}" for k, image in enumerate(images)}
     )
-    assert grouped is not None and grouped.grouped
+    assert grouped is not None
+    assert grouped.grouped
     assert grouped.differences[0].low != found.differences[0].low

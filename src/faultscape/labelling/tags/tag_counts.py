@@ -159,7 +159,7 @@ def _of_shares(with_: np.ndarray, without: np.ndarray, level: float) -> tuple[tu
     shares = share_of(counts, numbers, level)
     below, above = (np.abs(end - shares.value) for end in shares.interval.T)
     gap = float(shares.value[0] - shares.value[1])
-    p_value = fisher_exact(np.stack([counts, numbers - counts]).astype(int)).pvalue
+    p_value = np.asarray(fisher_exact(np.stack([counts, numbers - counts]).astype(int)))[1]
     return (gap - math.hypot(below[0], above[1]), gap + math.hypot(above[0], below[1])), float(p_value)
 
 

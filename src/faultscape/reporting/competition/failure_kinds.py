@@ -135,13 +135,11 @@ def _numbers(
         ]
         rows.append(KindRow(name, parts[0], tuple(parts[1:])))
     found = explain(held, 1 - values, groups)
-    differences = [
-        Difference(
-            held.names[t], models[j], int(found.images[t, j]), float(found.difference[t, j]), *found.interval[t, j].tolist(),
-            float(found.p_value[t, j]), bool(found.p_value[t, j] < ALPHA),
-        )
-        for t, j in np.argwhere(~np.isnan(found.difference)).tolist()
-    ]  # fmt: skip
+    differences = []
+    for t, j in np.argwhere(~np.isnan(found.difference)).tolist():
+        (low, high), p_value = found.interval[t, j].tolist(), float(found.p_value[t, j])
+        about = held.names[t], models[j], int(found.images[t, j]), float(found.difference[t, j])
+        differences.append(Difference(*about, low, high, p_value, p_value < ALPHA))
     order = sorted(
         differences, key=lambda one: (np.isnan(one.p_value), one.p_value, -one.value, one.tag, models.index(one.model))
     )

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 
 from faultscape.errors import StudyError
 from faultscape.stages import evidence
+from faultscape.study.answers.labels import Answers
+from faultscape.study.answers.tags import Tags
 from faultscape.study.parts import read_manifest
 from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps, selections
-from faultscape.study.answers.labels import Answers
-from faultscape.study.answers.tags import Tags
 from faultscape.study.tables.corpus import Image, duplicates_column, images_of, read_columns
 
 _MOST_TAGS = 200

@@ -24,8 +24,8 @@ from faultscape.nouns import Predictions
 from faultscape.stages.view.between import CONCORDANCE
 from faultscape.stages.view.layers import MODEL, TRUTH, Layer, part_of, read_map
 from faultscape.stages.view.library import Opened
-from faultscape.study.tables import label_maps
 from faultscape.study.answers.labels import Answers
+from faultscape.study.tables import label_maps
 from faultscape.web import overlays
 
 _SHOWN = 8  # pairs of classes in which two maps part
