@@ -274,7 +274,7 @@ def test_an_image_that_leaves_the_corpus_is_asked_about_no_more(study: Path, ope
     campaign = open_(study)
     given = campaign.items_for("ann", (), 2)
     gone = given[0].item.image
-    XX
+    fs.collect(str(study), remove=[gone])
     assert gone not in {one.item.image for one in answer_all(campaign, "ann")}
     assert "no longer asked" in take(campaign, "ann", given[0])
     with pytest.raises(campaigns.NotFoundError):
