@@ -2,7 +2,7 @@
 
 Conventions: 240 photos of 512 x 512, 6 models, duels. A cycle is five requests on one connection, one after the other, each with the session's cookie: the next item, its photo, the overlays of two models, and the answer, which is in the database once it
 is confirmed. Cycles begin at fixed times, whether those before have ended or not, and a time is counted from when its cycle was to begin: a server that falls behind shows it. One answer in a hundred is sent twice. Server and clients are processes of
-their own. Cold: the server has just begun, and each overlay that was not shown yet is read from the store and painted. Then every key that was confirmed is looked for in the database, where it must be once.
+their own. Cold: the server has just begun and shown one picture, and each overlay that was not shown yet is read from the store and painted. Then every key that was confirmed is looked for in the database, where it must be once.
 """
 
 from __future__ import annotations
@@ -102,6 +102,9 @@ class Client:
 async def clients(host: str, port: int, known: list[tuple[str, str]], rate: float, seconds: float) -> dict[str, Any]:
     """Return times and confirmed keys of people, known by cookie and token, who begin ``rate`` cycles a second together."""
     people = [Client(host, port, number, *of) for number, of in enumerate(known)]
+    await people[0].cycle(time.perf_counter(), -1)  # the code of pictures is loaded once a server begins
+    people[0].times.clear()
+    people[0].pictures.clear()
     cpu, first = time.process_time(), time.perf_counter() + 0.5
     running = set[asyncio.Task[None]]()
     for number in range(int(rate * seconds)):
@@ -227,7 +230,10 @@ def main() -> None:
             f"| answers in | cycles a second | cycle, p50 / p95 / p99 ms | {' | '.join(REQUESTS)} | overlays painted | server's processor | clients' processor |"
         )
         print(f"|---|---|---|{'---|' * (len(REQUESTS) + 3)}")
+        settings = (root / "study.toml").read_text()
         for name, words in databases:
+            (root / "answers.sqlite").unlink(missing_ok=True)
+            (root / "study.toml").write_text(settings.partition("[answers]")[0])
             confirmed = list[str]()
             for title, rate, seconds, warm in (
                 (f"{name}, cold", COLD, asked.seconds / 4, 0.0),

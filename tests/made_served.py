@@ -40,9 +40,11 @@ class Served:
     process: subprocess.Popen[str]
     host: str
     port: int
+    people: list[Person] = field(default_factory=list)
 
     def person(self, name: str) -> Person:
-        return Person(self.host, self.port).enter(name)
+        self.people.append(Person(self.host, self.port))
+        return self.people[-1].enter(name)
 
     def stop(self) -> str:
         """End it as Ctrl-C does, and return what it printed since it began."""
@@ -68,10 +70,12 @@ def server(root: Path, *words: str, **environment: str) -> Iterator[Served]:
             for line_ in process.stdout:
                 said += line_
                 if found := re.search(r"people answer at http://([\d.]+):(\d+)/", line_):
-                    yield Served(process, found[1], int(found[2]))
                     break
             else:
                 raise AssertionError(f"it did not begin: {said}")
+            yield (served := Served(process, found[1], int(found[2])))
+            for person in served.people:
+                person.close()
         finally:
             if process.poll() is None:
                 process.kill()
@@ -115,7 +119,11 @@ class Person:
 
     def again(self, served: Served) -> Person:
         """The same browser before a server that was started again."""
-        return Person(served.host, served.port, self.cookie, self.token, self.taken, self.refused)
+        served.people.append(Person(served.host, served.port, self.cookie, self.token, self.taken, self.refused))
+        return served.people[-1]
+
+    def close(self) -> None:
+        self._held.close()
 
     def json(self, path: str, body: object = None) -> tuple[int, Any]:
         sent = b"" if body is None else json.dumps(body).encode()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faultscape.errors import OptionError, StudyError
+from faultscape.errors import FaultscapeError, OptionError, StudyError
 from faultscape.labelling.people.pair_order import FEWEST_MODELS, PairOrder
 from faultscape.labelling.tags.kinds import kinds_of
 from faultscape.stages.asked_items import CHOICES, QUESTIONS, ChoiceItem, Item, QuestionItem, item_id
@@ -361,7 +361,7 @@ class Campaign:
             with self._lock:
                 self._bring()
             self._trouble = ""
-        except StudyError as error:
+        except FaultscapeError as error:
             self._trouble = str(error)
 
     def _handed(self, pseudonym: str, id_: str, repeat: int) -> Handing | None:

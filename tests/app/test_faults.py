@@ -1,0 +1,368 @@
+"""What goes wrong while people answer: a server that is killed, a disk that is full, two servers, lines of the command beside one, a study that changes."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installed")
+
+import faultscape as fs
+import made
+import made_served
+import postgres_server
+from faultscape.errors import OptionError, StudyError
+from faultscape.stages.serve import campaign as campaigns
+from faultscape.stages.serve.campaign import Campaign
+from faultscape.stages.serve.options import CampaignRules, ServeOptions
+from faultscape.study.answers.choices import Choice, Choices
+from faultscape.study.answers.database import Database
+from faultscape.study.answers.labels import Answers
+from made_served import Person, Served
+from refusals import refused, told
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, made.Corpus]:
+    folder = tmp_path_factory.mktemp("faults")
+    return folder / "study", made_served.study(folder)
+
+
+@pytest.fixture
+def study(world: tuple[Path, made.Corpus], tmp_path: Path) -> Path:
+    shutil.copytree(world[0], tmp_path / "study")
+    return tmp_path / "study"
+
+
+def keys(study: Path) -> Counter[str]:
+    """How often each key of an answer is in the database."""
+    return Counter(one.key.partition(":")[2] for one in Choices(study).rows() if one.key)
+
+
+def beside(study: Path) -> list[str]:
+    return sorted(path.name for path in study.glob("answers.sqlite*"))
+
+
+# A server of its own process
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_what_was_confirmed_is_there_once_though_the_server_is_killed_among_eight_who_write(
+    study: Path, kind: str, request: pytest.FixtureRequest
+) -> None:
+    words = ["--overlap", "8", "--repeats", "0.3"]
+    if kind == "postgres":
+        server: postgres_server.Server = request.getfixturevalue("postgres")
+        words += ["--database", server.address()]
+    enough, unsure = threading.Event(), dict[int, dict[str, object]]()
+
+    def write(place: int, person: Person) -> None:
+        with suppress(ConnectionError):
+            while items := person.items(2):
+                for item in items:
+                    unsure[place] = row = person.row(item)
+                    status, _ = person.send(row)
+                    assert status == 200
+                    del unsure[place]
+                if len(person.taken) > 2:
+                    enough.set()
+
+    with made_served.server(study, *words) as served:
+        people = [served.person(f"person {k}") for k in range(8)]
+        threads = [threading.Thread(target=write, args=(k, person)) for k, person in enumerate(people)]
+        for thread in threads:
+            thread.start()
+        assert enough.wait(60)
+        served.kill()
+        for thread in threads:
+            thread.join()
+    confirmed = [key for person in people for key in person.taken]
+    assert len(confirmed) > 8
+    held = keys(study)
+    assert set(confirmed) <= held.keys()
+    assert set(held.values()) == {1}
+    assert len(told("rank", study)) > 0  # whoever asks next finds a database that is whole
+    with made_served.server(study, *(words if kind == "postgres" else words[:4])) as served:
+        again = [person.again(served) for person in people]
+        for place, row in unsure.items():  # as their browsers do: what was not confirmed is sent again
+            assert again[place].send(row) == (200, {"taken": [row["key"]], "refused": []})
+        for person in again:
+            while items := person.items(5):
+                person.send(*(person.row(item) for item in items))
+        said = served.stop()
+    assert "Traceback" not in said
+    held = keys(study)
+    assert {key for person in again for key in person.taken} == held.keys()
+    assert set(held.values()) == {1}
+    asked = Counter((one.annotator, one.image, one.first, one.second, one.repeat) for one in Choices(study).rows())
+    assert set(asked.values()) == {1}
+    assert all(person.refused == [] for person in again)
+    assert beside(study) == (["answers.sqlite"] if kind == "sqlite" else [])
+
+
+@pytest.fixture(scope="module")
+def served(world: tuple[Path, made.Corpus], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Served, Served]]:
+    """Two servers of one study."""
+    study = tmp_path_factory.mktemp("two") / "study"
+    shutil.copytree(world[0], study)
+    with made_served.server(study, "--overlap", "4") as one, made_served.server(study, "--overlap", "4") as other:
+        yield study, one, other
+        assert "Traceback" not in one.stop() + other.stop()
+        assert beside(study) == ["answers.sqlite"]
+
+
+def test_of_two_servers_each_takes_what_the_other_handed_out(served: tuple[Path, Served, Served]) -> None:
+    study, one, other = served
+    ann = one.person("ann")
+    elsewhere = ann.again(other)
+    first, second = ann.items(2)
+    assert elsewhere.send(elsewhere.row(first)) == (200, {"taken": elsewhere.taken, "refused": []})
+    row = ann.row(second)
+    assert [person.send(row)[0] for person in (ann, elsewhere)] == [200, 200]
+    assert elsewhere.ask("GET", second["left"]["fill"])[0] == 200
+    assert keys(study)[str(row["key"])] == 1
+    left = {ann.items()[0]["remaining"], elsewhere.items()[0]["remaining"]}
+    assert len(left) == 1 or max(left) - min(left) <= 1
+
+
+def test_a_disk_that_is_full_confirms_nothing_and_loses_nothing(served: tuple[Path, Served, Served]) -> None:
+    study, one, _ = served
+    ben = one.person("ben")
+    held = ben.items(3)
+    rows = [ben.row(item) for item in held]
+    pid, full = one.process.pid, (study / "answers.sqlite").stat().st_size // 2
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (full, resource.RLIM_INFINITY))
+    try:
+        status, answer = ben.send(*rows)
+        assert status == 409
+        assert answer.keys() == {"words"}
+        assert "cannot write" in answer["words"]
+        assert len(answer["words"].splitlines()) == 1
+        assert ben.taken == []
+        asked = ",".join(f"{item['id']}:0" for item in held)
+        status, answer = ben.json(f"/api/items?number=3&have={asked}")
+        assert (status, "cannot write" in answer["words"]) == (409, True)
+        assert ben.ask("GET", "/work")[0] == 200
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    more = ben.items(3, asked)
+    assert ben.send(*rows, *(ben.row(item) for item in more)) == (200, {"taken": ben.taken, "refused": []})
+    assert {keys(study)[key] for key in ben.taken} == {1}
+    handed = {
+        (one.item, one.repeat)
+        for one in fs.study.answers.annotators.Annotators(study).handed()
+        if one.annotator in _pseudonyms(study, "ben")
+    }
+    assert {
+        (item["id"], item["repeat"]) for item in (*held, *more)
+    } <= handed  # or a server that is started again would not know them
+
+
+def _pseudonyms(study: Path, name: str) -> set[str]:
+    return {one.pseudonym for one in fs.study.answers.annotators.Annotators(study).everybody() if one.name == name}
+
+
+def test_lines_of_the_command_run_beside_a_server(served: tuple[Path, Served, Served], tmp_path: Path) -> None:
+    study, one, _ = served
+    eve = one.person("eve")
+    eve.send(*(eve.row(item) for item in eve.items(5)))
+    assert len(told("rank", study)) > 0
+    assert len(told("status", study)) > 0
+    told("label", "answers", study, tmp_path / "said.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "said.jsonl").read_text().splitlines()]
+    assert {row["key"].partition(":")[2] for row in rows if row["kind"] == "choice"} >= set(eve.taken)
+    told("label", "import", study, tmp_path / "said.jsonl")  # what stands already is left out
+    assert set(keys(study).values()) == {1}
+    eve.send(*(eve.row(item) for item in eve.items(5)))
+    assert {keys(study)[key] for key in eve.taken} == {1}
+
+
+# In this process: a campaign whose study changes under it
+
+
+@pytest.fixture
+def open_(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
+    """Opens campaigns that look for changes each time they are asked."""
+    monkeypatch.setattr(campaigns, "_LOOKED", 0.0)
+    held: list[Database] = []
+
+    def opened(study: Path, **rules: object) -> Campaign:
+        held.append(Database(study, stay_open=True))
+        return Campaign(study, ServeOptions("127.0.0.1", 0, campaign=CampaignRules(**{"repeats": 0.0, **rules})), held[-1])
+
+    yield opened
+    for database in held:
+        database.close()
+
+
+def take(campaign: Campaign, who: str, given: campaigns.Given, **more: object) -> str:
+    return campaign.take(
+        who, {"key": f"key-{next(made_served.KEYS):06d}", "id": given.item.id, "repeat": given.repeat, "chosen": "left", **more}
+    )
+
+
+def answer_all(campaign: Campaign, who: str) -> list[campaigns.Given]:
+    out = []
+    while given := campaign.items_for(who, (), 4):
+        for one in given:
+            assert take(campaign, who, one) == ""
+        out += given
+    return out
+
+
+def test_a_model_that_is_selected_for_while_people_answer_is_asked_about(
+    study: Path, world: tuple[Path, made.Corpus], open_
+) -> None:
+    campaign = open_(study)
+    before = answer_all(campaign, "ann")
+    new = world[1].models["model-2"].parent / "new"
+    if not new.exists():
+        shutil.copytree(world[1].models["model-2"], new)
+        for path in sorted(new.rglob("*.png"))[::2]:
+            shutil.copy(world[1].truth / path.relative_to(new), path)
+    fs.predict(str(study), {"new": str(new)}, engine="local")
+    fs.compare(str(study), engine="local")
+    fs.select(str(study), per_class=2)
+    after = answer_all(campaign, "ann")
+    assert after
+    assert {one.item.id for one in after}.isdisjoint(one.item.id for one in before)
+    assert all(
+        "new" in (one.item.first, one.item.second)
+        for one in after
+        if (one.item.image, one.item.first, one.item.second) not in {(b.item.image, b.item.first, b.item.second) for b in before}
+    )
+    assert any("new" in (one.item.first, one.item.second) for one in after)
+
+
+def test_a_map_that_is_made_anew_is_asked_about_again_and_an_answer_about_the_one_before_is_not_taken(
+    study: Path, world: tuple[Path, made.Corpus], open_, tmp_path: Path
+) -> None:
+    campaign, corpus = open_(study, overlap=1), world[1]
+    done = answer_all(campaign, "ann")
+    changed = next(one.item.image for one in done if "model-2" in (one.item.first, one.item.second))
+    late = open_(study, overlap=2).items_for("ben", (), 1)[0]
+    new = tmp_path / "new"
+    shutil.copytree(corpus.models["model-2"], new)
+    for image in {changed, late.item.image}:
+        made.write(new / f"{image}.png", corpus.truths[corpus.ids.index(image)])
+    fs.predict(str(study), {"model-2": str(new)}, engine="local")
+    after = answer_all(campaign, "ann")
+    assert {(one.item.image, "model-2" in (one.item.first, one.item.second)) for one in after} <= {
+        (changed, True),
+        (late.item.image, True),
+    }
+    assert changed in {one.item.image for one in after}
+    stale = [one for one in done if one.item.image == changed and "model-2" in (one.item.first, one.item.second)]
+    assert take(campaign, "ann", stale[0]) == "the item is no longer asked: its image was discarded, or the selection changed"
+    counted = Choices(study).choices()
+    assert len(counted) == len(done)  # of each question the latest
+    assert {one.first_shown for one in counted if one.image == changed} <= {
+        campaign.shown_digest(m, changed) for m in corpus.models
+    }
+
+
+def test_an_image_that_leaves_the_corpus_is_asked_about_no_more(study: Path, open_) -> None:
+    campaign = open_(study)
+    given = campaign.items_for("ann", (), 2)
+    gone = given[0].item.image
+    fs.collect(str(study), remove=[gone])
+    assert gone not in {one.item.image for one in answer_all(campaign, "ann")}
+    assert "no longer asked" in take(campaign, "ann", given[0])
+    with pytest.raises(campaigns.NotFoundError):
+        campaign.image_of(given[0].item)
+
+
+def test_a_selection_that_is_gone_stops_the_asking_in_one_sentence_until_it_is_there_again(study: Path, open_) -> None:
+    campaign = open_(study)
+    given = campaign.items_for("ann", (), 2)
+    kept = {path: path.read_bytes() for path in study.glob("selection*")}
+    for path in kept:
+        path.unlink()
+    for _ in range(2):
+        with refused(StudyError):
+            campaign.items_for("ann", (), 2)
+    assert take(campaign, "ann", given[0]) == ""  # what was asked before is taken
+    for path, data in kept.items():
+        path.write_bytes(data)
+    assert [one.item.id for one in campaign.items_for("ann", (), 1)] == [given[1].item.id]
+
+
+def test_models_that_are_called_something_else_go_on_where_they_were(study: Path, open_) -> None:
+    campaign = open_(study, overlap=1)
+    done = [campaign.items_for("ann", (), 3)][0]
+    for one in done:
+        take(campaign, "ann", one)
+    left = campaign.left_for("ann")
+    fs.predict(str(study), rename={"model-1": "aardvark"})
+    rest = answer_all(campaign, "ann")
+    assert len(rest) == left
+    assert "aardvark" in {one.item.first for one in rest}
+
+
+def test_what_is_discarded_and_said_elsewhere_counts(study: Path, open_) -> None:
+    campaign = open_(study, overlap=1)
+    first, second, third = campaign.items_for("ann", (), 3)
+    Answers(study).discard([(first.item.image, "blurred")], "by hand")
+    Choices(study).add_all(
+        [Choice(one.item.image, one.item.first, one.item.second, "first", "elsewhere") for one in (second,)], "file.jsonl"
+    )
+    rest = {one.item.id for one in answer_all(campaign, "ben")}
+    assert first.item.image not in {campaign.find(id_).image for id_ in rest}
+    assert second.item.id not in rest
+    assert third.item.id not in rest  # ann has it in hand
+
+
+def test_a_vote_to_discard_is_remembered_by_a_server_that_is_started_again(study: Path, open_) -> None:
+    campaign = open_(study, overlap=3, discard_votes=2)
+    given = campaign.items_for("ann", (), 1)[0]
+    assert campaign.take("ann", {"key": "discard-1", "id": given.item.id, "repeat": 0, "discard": "unreadable"}) == ""
+    for one in (campaign, open_(study, overlap=3, discard_votes=2)):
+        assert given.item.image not in {other.item.image for other in answer_all(one, "ann")}
+    assert given.item.image in {other.item.image for other in answer_all(campaign, "ben")}
+
+
+def test_what_could_not_be_noted_as_handed_is_as_if_it_had_not_been(study: Path, open_, monkeypatch: pytest.MonkeyPatch) -> None:
+    campaign = open_(study)
+    left = campaign.left_for("ann")
+
+    def full(*_: object, **__: object) -> None:
+        raise StudyError("cannot write answers.sqlite: OperationalError: database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, "add", full)
+        with refused(StudyError, "full"):
+            campaign.items_for("ann", (), 3)
+    assert campaign.left_for("ann") == left
+    given = campaign.items_for("ann", (), 3)
+    again = open_(study)
+    assert [take(again, "ann", one) for one in given] == ["", "", ""]
+
+
+def test_choices_are_asked_by_what_they_tell_only_where_that_was_wished_of_enough_models(
+    study: Path, tmp_path: Path, open_
+) -> None:
+    with refused(OptionError, "--adaptive is for choices between 7 models or more, and here are 3; leave it out"):
+        open_(study, adaptive=True)
+    made_served.study(tmp_path / "many", images=10, models=7, per_class=1)
+    many = tmp_path / "many" / "study"
+    campaign, even = open_(many, adaptive=True, overlap=1), open_(many, overlap=1)
+    first = campaign.items_for("ann", (), 1)[0]
+    seen = Counter[tuple[str, str]]({(first.item.first, first.item.second): 1})
+    take(campaign, "ann", first)
+    for _ in range(12):
+        for one in campaign.items_for("ann", (), 1):
+            seen[one.item.first, one.item.second] += 1
+            take(campaign, "ann", one)
+    assert max(seen.values()) <= 2  # what was just answered is not in doubt most
+    assert len({(one.item.first, one.item.second) for one in even.items_for("ben", (), 10)}) < len(seen)
+    with closing(Database(many)):
+        assert os.path.exists(many / "answers.sqlite")
