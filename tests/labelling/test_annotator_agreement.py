@@ -99,7 +99,9 @@ def test_the_interval_of_alpha_holds_the_alpha_of_all_items_as_often_as_it_says(
     whole = alpha(np.repeat(np.arange(40_000), 3), np.tile([0, 1, 2], 40_000), votes.ravel(), resamples=0).value
     held = 0
     for k in range(200):
-        low, high = alpha(np.repeat(np.arange(80), 3), np.tile([0, 1, 2], 80), votes[80 * k : 80 * k + 80].ravel(), resamples=300, seed=k).interval
+        low, high = alpha(
+            np.repeat(np.arange(80), 3), np.tile([0, 1, 2], 80), votes[80 * k : 80 * k + 80].ravel(), resamples=300, seed=k
+        ).interval
         held += low <= whole <= high
     assert 180 <= held <= 198
 

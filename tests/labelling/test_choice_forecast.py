@@ -10,7 +10,9 @@ from faultscape.labelling.people.choice_forecast import forecast_answers, order_
 from refusals import refused
 
 
-def answers_needed(rng: np.random.Generator, rate: float, f_wins: int, g_wins: int, decided: float = 1.0, limit: int = 2000) -> float:
+def answers_needed(
+    rng: np.random.Generator, rate: float, f_wins: int, g_wins: int, decided: float = 1.0, limit: int = 2000
+) -> float:
     """One campaign that goes on from there, looked at after each ten answers."""
     for number in range(10, limit + 1, 10):
         chose = rng.random(10) < decided

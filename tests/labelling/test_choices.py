@@ -36,7 +36,14 @@ def drawn(seed: int, number: int = 60) -> Columns:
     """Image, f, g, who, choice, f_left of answers by chance, with repeats and skips."""
     rng = np.random.default_rng(seed)
     pair = np.array([(0, 1), (1, 0), (1, 2), (2, 0)])[rng.integers(0, 4, number)]
-    return rng.integers(0, 3, number), pair[:, 0], pair[:, 1], rng.integers(0, 3, number), rng.integers(0, 6, number), rng.random(number) < 0.5
+    return (
+        rng.integers(0, 3, number),
+        pair[:, 0],
+        pair[:, 1],
+        rng.integers(0, 3, number),
+        rng.integers(0, 6, number),
+        rng.random(number) < 0.5,
+    )
 
 
 def test_a_choice_counts_one_or_nothing_and_one_half_where_neither_was_chosen() -> None:
@@ -102,7 +109,9 @@ def test_repeats_are_compared_only_in_the_other_order_with_the_answer_before_and
     assert np.isnan(each.value[[0, 2]]).all()
 
 
-def test_of_people_who_choose_the_left_in_three_cases_of_four_the_preference_is_found_and_of_others_as_rarely_as_it_should_be() -> None:
+def test_of_people_who_choose_the_left_in_three_cases_of_four_the_preference_is_found_and_of_others_as_rarely_as_it_should_be() -> (
+    None
+):
     rng = np.random.default_rng(0)
     who = np.repeat(np.arange(400), 80)
     choice = np.where(rng.random(len(who)) < np.where(who < 200, 0.75, 0.5), LEFT, RIGHT)
@@ -135,7 +144,9 @@ def test_an_interval_of_none_and_of_all_ends_at_nothing_and_at_one() -> None:
 
 
 def test_what_are_no_choices_is_refused_in_one_line() -> None:
-    with refused(LabellingError, "choice: row 1 holds 'lefft'; use left, right, both good, both bad, not sure, skip. Did you mean 'left'"):
+    with refused(
+        LabellingError, "choice: row 1 holds 'lefft'; use left, right, both good, both bad, not sure, skip. Did you mean 'left'"
+    ):
         choice_codes(["left", "lefft"])
     with refused(LabellingError, "row 1 compares model 2 with itself; give the two models that were shown"):
         pair_shares([0, 0], [1, 2], [2, 2], [0, 0], [0, 0])

@@ -51,7 +51,9 @@ def drawn(
     return item, who, label, truth, confusion
 
 
-def by_hand(item: np.ndarray, who: np.ndarray, label: np.ndarray, classes: int, iterations: int) -> tuple[np.ndarray, list[float]]:
+def by_hand(
+    item: np.ndarray, who: np.ndarray, label: np.ndarray, classes: int, iterations: int
+) -> tuple[np.ndarray, list[float]]:
     """The same without pseudo-counts, a vote at a time."""
     items, people = item.max() + 1, who.max() + 1
     posterior, likelihood = np.zeros((items, classes)), []
@@ -78,7 +80,12 @@ def test_the_example_of_1979_has_the_published_shares_of_classes_and_rates_of_th
     assert said.prior.round(2).tolist() == [0.40, 0.42, 0.11, 0.07]
     first = [[0.89, 0.11, 0, 0], [0.07, 0.88, 0.05, 0], [0, 0.34, 0.66, 0], [0, 0, 0.56, 0.44]]
     assert np.abs(said.confusion[0] - first).max() < 0.0051
-    assert said.posterior[35].round(3).tolist() == [0, 0, 0, 1]  # 4 3 3 4 3 4 3: the majority says 3, and observers who say 4 of a 3 are few
+    assert said.posterior[35].round(3).tolist() == [
+        0,
+        0,
+        0,
+        1,
+    ]  # 4 3 3 4 3 4 3: the majority says 3, and observers who say 4 of a 3 are few
 
 
 def test_the_majority_stays_undecided_at_a_tie_and_where_nobody_named_a_class() -> None:
@@ -125,7 +132,10 @@ def test_the_log_likelihood_never_decreases_and_nothing_depends_on_the_order_of_
 
     def both(item: np.ndarray, who: np.ndarray, label: np.ndarray) -> list[DawidSkene]:
         sizes = {"items": 16, "annotators": 7, "pseudo_count": pseudo, "iterations": 20}
-        return [dawid_skene(item, who, label, classes, answers=classes + 1, **sizes), one_coin(item, who, label, classes, **sizes)]
+        return [
+            dawid_skene(item, who, label, classes, answers=classes + 1, **sizes),
+            one_coin(item, who, label, classes, **sizes),
+        ]
 
     moved = both(item[shuffle], names[who][shuffle], label[shuffle])
     for one, other in zip(both(item, who, label), moved, strict=True):

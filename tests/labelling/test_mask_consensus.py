@@ -50,7 +50,9 @@ def test_it_is_a_vote_a_pixel_at_a_time(seed: int, people: int, classes: int, ti
 
 @given(seed=st.integers(0, 10_000), people=st.integers(1, 5))
 @settings(max_examples=40, deadline=None)
-def test_neither_the_order_of_annotators_nor_the_numbers_of_classes_matter_and_one_alone_is_the_consensus(seed: int, people: int) -> None:
+def test_neither_the_order_of_annotators_nor_the_numbers_of_classes_matter_and_one_alone_is_the_consensus(
+    seed: int, people: int
+) -> None:
     rng = np.random.default_rng(seed)
     maps, names, order = rng.integers(0, 4, (people, 5, 5)).astype(np.uint8), rng.permutation(3), rng.permutation(people)
     moved = np.append(names, 3).astype(np.uint8)
