@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shutil
@@ -237,6 +238,26 @@ def test_traversal_that_no_client_tidies_up_is_refused(port: int) -> None:
         assert int(status) in (400, 401, 404), path
 
 
+def test_two_hosts_are_refused_by_the_app_itself(entrance: Entrance) -> None:
+    for hosts in ((b"127.0.0.1", b"evil.example"), (b"evil.example", b"127.0.0.1"), (b"127.0.0.1", b"127.0.0.1")):
+        told: list[Any] = []
+
+        async def send(message: Any, told: list[Any] = told) -> None:
+            told.append(message)
+
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": "/",
+            "raw_path": b"/",
+            "query_string": b"",
+            "headers": [(b"Host", host) for host in hosts],
+        }
+        asyncio.run(entrance.app(scope, None, send))
+        assert told[0]["status"] == 400
+        assert b"two hosts" in told[1]["body"]
+
+
 # traversal, and what lies outside the study
 
 
@@ -422,7 +443,7 @@ for _ in range(400):
 WRONG: tuple[tuple[str, Any], ...] = (
     *(("key", value) for value in (None, 1, "short", "x" * 65, "\u00e9" * 9, "a\0b" * 4, ["xxxxxxxx"], {}, True, "x\nxxxxxxxx")),
     *(("id", value) for value in (None, 1, "", "nothing", "../" * 9, ["x"], {}, "x" * 9999, "\ud800")),
-    *(("repeat", value) for value in (None, True, 1.0, "0", 2, -1, [], {}, 10**400, 0.5)),
+    *(("repeat", value) for value in (None, True, False, 0.0, 1.0, "0", 2, -1, [], {}, 10**400, 0.5)),
     *(("chosen", value) for value in (None, 1, True, "", "Left", "first", MODELS[0], [], ["left"], {}, DEEP, "x" * 9999, "\ud800", "skip\0")),
     *(("seconds", value) for value in (True, "1", -1, 86_401, 10**400, float("nan"), float("inf"), -float("inf"), [], {}, DEEP)),
     *(("shown", value) for value in (1, "x", ["x"], {"way": ["x"]}, {"way": {}}, {"way": DEEP}, {"way": float("nan")}, {"way": "x" * 500}, DEEP, True)),

@@ -10,6 +10,7 @@ import threading
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -298,15 +299,11 @@ class Held:
 
     def __init__(self) -> None:
         self.begun, self.go = threading.Event(), threading.Event()
-        self.at_once = self.most = 0
 
     def __call__(self, _: Path, __: Path, truth: str) -> object:
-        self.at_once += 1
-        self.most = max(self.most, self.at_once)
         print(f"mine of {truth}")
         self.begun.set()
         assert self.go.wait(20)
-        self.at_once -= 1
         return truth
 
 
@@ -325,7 +322,9 @@ def asked(entrance: Entrance, take: Any) -> Callable[[Person], Person]:
     return of
 
 
-def test_one_file_is_read_at_a_time_and_one_person_sends_one(entrance: Entrance, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_person_sends_one_file_at_a_time_and_is_told_what_their_own_says(
+    entrance: Entrance, capsys: pytest.CaptureFixture[str]
+) -> None:
     held = Held()
     of = asked(entrance, held)
     first, second = of(entrance.invited("ann")), of(entrance.invited("ben"))
@@ -339,10 +338,30 @@ def test_one_file_is_read_at_a_time_and_one_person_sends_one(entrance: Entrance,
     held.go.set()
     for thread in work:
         thread.join(20)
-    assert held.most == 1
     for person in (first, second):
         assert said[person.pseudonym] == (200, [f"mine of labels-{person.pseudonym}", f"'labels-{person.pseudonym}'"])
     assert capsys.readouterr().out.endswith("of others\n")
+
+
+def test_two_files_are_never_read_at_once(entrance: Entrance) -> None:
+    both, met = threading.Barrier(2), []
+
+    def take(_: Path, __: Path, truth: str) -> object:
+        with suppress(threading.BrokenBarrierError):  # nobody else came in time
+            both.wait(1.0)
+            met.append(truth)
+        return truth
+
+    of = asked(entrance, take)
+    data, said = zipped({f"{PLAIN[0]}.png": MASK}), []
+    people = [of(entrance.invited(name)) for name in ("ann", "ben")]
+    work = [threading.Thread(target=lambda p=p: said.append(sent(p, data)[0])) for p in people]
+    for thread in work:
+        thread.start()
+    for thread in work:
+        thread.join(20)
+    assert said == [200, 200]
+    assert met == []
 
 
 def test_more_senders_than_are_taken_at_once_are_told_to_wait(entrance: Entrance, monkeypatch: pytest.MonkeyPatch) -> None:
