@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
 import shutil
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -22,11 +21,14 @@ import made_served
 import postgres_server
 from faultscape.errors import OptionError, StudyError
 from faultscape.stages.serve import campaign as campaigns
+from faultscape.stages.serve.asked import stamp_of
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.options import CampaignRules, ServeOptions
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
+from faultscape.study.folder import put
+from faultscape.study.settings import read_settings
 from made_served import Person, Served
 from refusals import refused, told
 
@@ -303,6 +305,7 @@ def test_models_that_are_called_something_else_go_on_where_they_were(study: Path
     assert any("model-1" in (one.item.first, one.item.second) for one in done)
     for one in done:
         take(campaign, "ann", one)
+    assert campaign.items_for("ben", (), 0) == []  # the campaign looks, and has seen these answers
     left = campaign.left_for("ann")
     fs.predict(str(study), rename={"model-1": "aardvark"})
     rest = answer_all(campaign, "ann")
@@ -348,22 +351,37 @@ def test_what_could_not_be_noted_as_handed_is_as_if_it_had_not_been(study: Path,
     assert [take(again, "ann", one) for one in given] == ["", "", ""]
 
 
+def test_every_file_that_says_what_is_asked_is_looked_at(study: Path) -> None:
+    options, settings = ServeOptions("127.0.0.1", 0), read_settings(study)
+    for name in (
+        "study.toml",
+        "corpus.parquet",
+        "selection.csv",
+        "predictions/model-1/manifest.json",
+        "truth/labels/manifest.json",
+    ):
+        before = stamp_of(study, options, settings)
+        (study / name).parent.mkdir(parents=True, exist_ok=True)
+        put(study / name, (study / name).read_bytes() if (study / name).exists() else b"{}\n")
+        assert stamp_of(study, options, settings) != before, name
+    assert stamp_of(study, options, settings) == stamp_of(study, options, settings)
+
+
 def test_choices_are_asked_by_what_they_tell_only_where_that_was_wished_of_enough_models(
     study: Path, tmp_path: Path, open_
 ) -> None:
     with refused(OptionError, "--adaptive is for choices between 7 models or more, and here are 3; leave it out"):
         open_(study, adaptive=True)
     made_served.study(tmp_path / "many", images=10, models=7, per_class=1)
-    many = tmp_path / "many" / "study"
-    campaign, even = open_(many, adaptive=True, overlap=1), open_(many, overlap=1)
-    first = campaign.items_for("ann", (), 1)[0]
-    seen = Counter[tuple[str, str]]({(first.item.first, first.item.second): 1})
-    take(campaign, "ann", first)
-    for _ in range(12):
-        for one in campaign.items_for("ann", (), 1):
+
+    def asked_first(who: str, **rules: object) -> Counter[tuple[str, str]]:
+        campaign, seen = open_(tmp_path / "many" / "study", overlap=4, **rules), Counter[tuple[str, str]]()
+        for _ in range(15):
+            (one,) = campaign.items_for(who, (), 1)
             seen[one.item.first, one.item.second] += 1
-            take(campaign, "ann", one)
-    assert max(seen.values()) <= 2  # what was just answered is not in doubt most
-    assert len({(one.item.first, one.item.second) for one in even.items_for("ben", (), 10)}) < len(seen)
-    with closing(Database(many)):
-        assert os.path.exists(many / "answers.sqlite")
+            assert take(campaign, who, one) == ""
+        return seen
+
+    even, adaptive = asked_first("ann"), asked_first("ben", adaptive=True)
+    assert max(even.values()) > 1
+    assert len(adaptive) > len(even), (adaptive, even)
