@@ -22,7 +22,7 @@ import made_served
 import postgres_server
 from faultscape.errors import OptionError, StudyError
 from faultscape.stages.serve import campaign as campaigns
-from faultscape.stages.serve.asked import stamp_of
+from faultscape.stages.serve.agenda import stamp_of
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.options import CampaignRules, ServeOptions
 from faultscape.study.answers.choices import Choice, Choices

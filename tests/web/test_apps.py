@@ -123,3 +123,9 @@ def test_a_study_is_served_until_interrupted_and_the_line_says_where(tmp_path: P
     assert process.returncode == 0
     assert out == f"{root} is shown no longer; nothing was changed\n"
     assert err == ""
+
+
+def test_what_is_sent_waits_for_nothing() -> None:
+    """asyncio turns the delay of small packets (Nagle) off of sockets alone that name their protocol; with it an answer takes 40 ms more."""
+    with server.bind(port=0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP

@@ -17,7 +17,7 @@ from typing import Any
 from faultscape.errors import FaultscapeError, OptionError, StudyError
 from faultscape.labelling.people.pair_order import FEWEST_MODELS, PairOrder
 from faultscape.stages.choice_evidence import worth
-from faultscape.stages.serve.asked import EXAMPLES, Asker, History, choice_id, stamp_of
+from faultscape.stages.serve.agenda import EXAMPLES, Asker, History, choice_id, stamp_of
 from faultscape.stages.serve.assignment import Assignment, Handing
 from faultscape.stages.serve.items import CHOICES, QUESTIONS, ChoiceItem, Item, QuestionItem, item_id
 from faultscape.stages.serve.options import ServeOptions
