@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constr
 # Where the environment forbids Python to keep what it compiled, each of the tests' hundreds of programs would compile all of its libraries again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test lint types layers wheel check bench benchmark-heads benchmark-doubt soak pins clean
+.PHONY: help demo test lint types layers wheel check bench benchmark-heads benchmark-doubt benchmark-people soak pins clean
 help:            ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -71,6 +71,9 @@ benchmark-heads: .venv/.test-ready  ## heads that know doubt on CamVid, four hou
 benchmark-doubt: .venv/.test-ready  ## methods that score unknown objects on CamVid, hours of resumable jobs; needs FAULTSCAPE_DATA
 	$(BIN)/python benchmarks/doubt.py run build/doubt
 	$(BIN)/python benchmarks/doubt.py table build/doubt
+
+benchmark-people: .venv/.test-ready  ## fifty people who answer over HTTP, on SQLite and on PostgreSQL, which has to be installed; six minutes
+	$(BIN)/python benchmarks/label_serve.py --postgres
 
 soak: .venv/.test-ready  ## 5,000 random steps over a small study; the log goes to docs/soak.txt
 	FAULTSCAPE_WALKS=200 FAULTSCAPE_SOAK=docs/soak.txt $(BIN)/python -m pytest -p no:cacheprovider --quiet tests/laws/test_walk.py
