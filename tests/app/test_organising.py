@@ -98,7 +98,7 @@ def test_who_is_invited_comes_in_by_the_link_and_is_out_at_once_when_removed(
     assert guest.request.get(f"{held.url}people").status == 403
     guest.keyboard.press("1")
     guest.wait_for_selector("#where:has-text('item 2')")
-    page.reload()
+    page.goto(f"{held.url}people")
     row = page.locator("tr:has-text('ben')")
     assert row.locator("td >> nth=1").inner_text() == "1"
     row.locator("button", has_text="Remove").first.click()

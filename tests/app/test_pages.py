@@ -13,51 +13,47 @@ import pytest
 from answering import Asked, Serving, all_sent, enter, rules, running
 
 AXE = Path(__file__).parent / "axe.min.js"
-WAYS = {
-    "light": {"viewport": {"width": 1280, "height": 900}},
-    "dark": {"viewport": {"width": 1280, "height": 900}, "color_scheme": "dark"},
-    "phone": {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True},
-}
-SERIOUS = """async () => {
-  const found = await axe.run(document, { resultTypes: ["violations"] });
+DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+WAYS = (("light", "light", DESK, {}), ("dark", "dark", DESK, {"runOnly": ["color-contrast"]}), ("phone", "light", PHONE, {}))
+SERIOUS = """async (options) => {
+  const found = await axe.run(document, { resultTypes: ["violations"], ...options });
   return found.violations.filter((one) => ["serious", "critical"].includes(one.impact))
     .map((one) => one.id + ": " + one.nodes.map((node) => node.html.slice(0, 120)).join(" | "));
 }"""
-
-
-@pytest.fixture(scope="module", params=WAYS)
-def context(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A window of one kind, into which the rules may be brought."""
-    made_context = browser.new_context(**WAYS[request.param], bypass_csp=True, reduced_motion="reduce")
-    yield made_context
-    made_context.close()
+WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 
 
 @pytest.fixture
-def page(context: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
+def page(browser: Any) -> Iterator[Any]:
+    """A page into which the rules may be brought, and what its console says."""
+    if not AXE.exists():
+        pytest.skip("no axe-core: `make` fetches it")
+    context = browser.new_context(viewport=DESK, bypass_csp=True, reduced_motion="reduce")
     opened = context.new_page()
-    opened.said, opened.kind = [], request.node.callspec.params["context"]
+    opened.said = []
     opened.on("console", lambda message: opened.said.append(message.text))
     opened.on("pageerror", lambda error: opened.said.append(str(error)))
     yield opened
-    opened.close()
-    context.clear_cookies()
+    context.close()
 
 
 def look(page: Any, name: str, *, silent: bool = True) -> list[str]:
-    """What is wrong with the page as it is, each line with the name of the page; a picture of it in the folder that FAULTSCAPE_SHOTS names."""
-    if not AXE.exists():
-        pytest.skip("no axe-core: `make` fetches it")
-    page.wait_for_load_state("networkidle")
-    if folder := os.environ.get("FAULTSCAPE_SHOTS"):
-        page.screenshot(path=Path(folder) / f"{page.kind} {name}.png", full_page=name != "discard")
+    """What is wrong with the page as it is, each line with its name; pictures of it go to the folder that FAULTSCAPE_SHOTS names."""
     page.evaluate(AXE.read_text(encoding="utf-8"))
-    wrong = page.evaluate(SERIOUS)
-    if page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"):
-        wrong.append("it has to be scrolled across")
-    if silent:
-        wrong += page.said
-    return [f"{name}: {words}" for words in wrong]
+    wrong = list(page.said) if silent else []
+    page.said.clear()
+    for way, scheme, size, options in WAYS:
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size(size)
+        wrong += [f"{way}: {words}" for words in page.evaluate(SERIOUS, options)]
+        if page.evaluate(WIDER):
+            wrong.append(f"{way}: it has to be scrolled across")
+        if folder := os.environ.get("FAULTSCAPE_SHOTS"):
+            page.wait_for_load_state("networkidle")
+            page.screenshot(path=Path(folder) / f"{way} {name}.png", full_page=name != "discard")
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size(DESK)
+    return [f"{name}, {words}" for words in wrong]
 
 
 def test_pages_of_choices_break_no_rule(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
@@ -75,8 +71,14 @@ def test_pages_of_choices_break_no_rule(page: Any, duels: Asked, serve: Callable
         page.wait_for_selector(f"#pause:not([hidden]), #work:not([hidden]):not([data-item='{before}'])")
     wrong += look(page, "pause")
     all_sent(page)
+    assert wrong == []
+
+
+def test_pages_of_the_second_round_and_of_tags_break_no_rule(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+    held = serve(duels)
+    enter(page, held.url)
     page.goto(f"{held.url}checks")
-    wrong += look(page, "checks")
+    wrong = look(page, "checks")
     page.click("tbody a >> nth=0")
     page.click("#board")
     page.fill("#finding [name=comment]", "a lamp post")
@@ -88,11 +90,24 @@ def test_pages_of_choices_break_no_rule(page: Any, duels: Asked, serve: Callable
     page.click(".tags button >> nth=0")
     page.wait_for_selector("[aria-pressed=true][value]")
     wrong += look(page, "tags")
+    page.goto(f"{held.url}masks")
+    wrong += look(page, "masks")
+    assert wrong == []
+
+
+def test_pages_of_people_and_results_break_no_rule(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+    held = serve(duels)
+    enter(page, held.url)
+    for _ in range(6):
+        before = page.get_attribute("#work", "data-item")
+        page.keyboard.press("1")
+        page.wait_for_selector(f"#work:not([hidden]):not([data-item='{before}'])")
+    all_sent(page)
     page.goto(f"{held.url}people")
     page.fill(".invitation [name=name]", "ben")
     page.keyboard.press("Enter")
     link = page.inner_text(".invite")
-    wrong += look(page, "people")
+    wrong = look(page, "people")
     page.goto(f"{held.url}results")
     wrong += look(page, "results")
     page.goto(link)
@@ -108,7 +123,6 @@ def test_pages_of_questions_break_no_rule(page: Any, classified: Asked, serve: C
     wrong = look(page, "questions")
     while page.is_hidden("#finished"):
         page.keyboard.press("y")
-        page.wait_for_load_state("networkidle")
     wrong += look(page, "finished")
     page.goto(f"{held.url}results")
     wrong += look(page, "results of questions")
@@ -132,11 +146,12 @@ def test_pages_of_view_break_no_rule(page: Any, viewed: str) -> None:
 
 def test_the_look_above_sees_what_is_wrong(page: Any, viewed: str) -> None:
     page.goto(viewed)
-    page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=\"/nothing.png\"><p class=\"soft\">.</p>')")
+    page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=\"/icon.png\"><svg width=\"500\"></svg>')")
     page.evaluate("console.log('a word')")
     found = look(page, "browse")
-    assert any("image-alt" in words for words in found)
-    assert any("a word" in words for words in found)
+    assert "browse, a word" in found
+    assert any(words.startswith("browse, light: image-alt") for words in found)
+    assert "browse, phone: it has to be scrolled across" in found
 
 
 @pytest.fixture(scope="module")

@@ -158,7 +158,7 @@
       put(photo, item.photo);
       photo.width = item.width;
       photo.height = item.height;
-      photo.alt = "the image";
+      photo.alt = side ? "" : "the image"; // a button is called by its words
       if (side) { stage.querySelector(".over").dataset.side = side; }
     }
     lay();
