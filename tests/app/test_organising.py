@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from answering import Asked, Serving, enter
+from answering import Asked, Serving, all_sent, enter
 from faultscape.study.answers.annotators import Annotators
 from faultscape.study.answers.checks import NOTHING, Checks
 from faultscape.study.answers.tags import Tags
@@ -97,7 +97,7 @@ def test_who_is_invited_comes_in_by_the_link_and_is_out_at_once_when_removed(
     assert guest.locator("nav >> text=People").count() == 0
     assert guest.request.get(f"{held.url}people").status == 403
     guest.keyboard.press("1")
-    guest.wait_for_selector("#where:has-text('item 2')")
+    all_sent(guest)
     page.goto(f"{held.url}people")
     row = page.locator("tr:has-text('ben')")
     assert row.locator("td >> nth=1").inner_text() == "1"

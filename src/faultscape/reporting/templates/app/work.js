@@ -142,7 +142,7 @@
     understood = true;
     show("understood", false);
     if (choices) {
-      $("asked").textContent = item.classes.length ? "Which shows " + item.classes.join(", ") + " better?" : "Which is better?";
+      $("asked").textContent = item.classes.length ? "Which shows " + listed(item.classes) + " better?" : "Which is better?";
       $("mark").hidden = !item.classes.length;
     } else {
       $("asked").textContent = "Does this picture contain " + article(item.class) + "?";
@@ -166,6 +166,7 @@
     work.dataset.item = item.id;
     say($("asked").textContent);
   };
+  const listed = (words) => (words.length > 1 ? words.slice(0, -1).join(", ") + " and " + words.at(-1) : words[0]);
   const article = (word) => (/^[aeiou]/i.test(word) ? "an " : "a ") + word;
 
   // How maps are shown: filled, as outlines, not at all; blended, flickering; the class marked.
