@@ -65,6 +65,7 @@ def test_pages_of_choices_break_no_rule(page: Any, duels: Asked, serve: Callable
     page.keyboard.press("x")
     wrong += look(page, "discard")
     page.keyboard.press("Escape")
+    page.wait_for_selector("#reasons", state="hidden")
     for _ in range(4):
         before = page.get_attribute("#work", "data-item")
         page.keyboard.press("1")
