@@ -28,7 +28,9 @@ def browser() -> Iterator[Any]:
     path = shutil.which("chromium") or shutil.which("google-chrome")
     with playwright.sync_playwright() as p:
         try:
-            made_browser = p.chromium.launch(executable_path=path, args=[*LINES, f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1"])
+            made_browser = p.chromium.launch(
+                executable_path=path, args=[*LINES, f"--host-resolver-rules=MAP {ELSEWHERE} 127.0.0.1"]
+            )
         except playwright.Error:
             pytest.skip("no Chromium: pages are not opened in a browser")
         yield made_browser
@@ -42,7 +44,9 @@ def duels(tmp_path_factory: pytest.TempPathFactory) -> Asked:
     corpus = made.corpus(folder / "corpus", images=30, models=4)
     for path in corpus.root.rglob("*.png"):
         picture = Image.open(path)
-        picture.resize((picture.width * ENLARGED, picture.height * ENLARGED), Image.Resampling.NEAREST).save(path, compress_level=1)
+        picture.resize((picture.width * ENLARGED, picture.height * ENLARGED), Image.Resampling.NEAREST).save(
+            path, compress_level=1
+        )
     study = str(made.collected(corpus, folder / "street study", shard_size=16))
     fs.predict(study, {name: str(path) for name, path in corpus.models.items()}, engine="local")
     fs.compare(study, engine="local")

@@ -28,7 +28,21 @@ from faultscape.study.answers.annotators import Annotators
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.tables.selections import read_selection
 
-WAYS = ("1", "2", "ArrowLeft", "#right", "3", "#left", "4", "ArrowRight", "5", "[data-say='both bad']", "2", "s", "[data-say='not sure']")
+WAYS = (
+    "1",
+    "2",
+    "ArrowLeft",
+    "#right",
+    "3",
+    "#left",
+    "4",
+    "ArrowRight",
+    "5",
+    "[data-say='both bad']",
+    "2",
+    "s",
+    "[data-say='not sure']",
+)
 SAYS = {
     "1": "left", "ArrowLeft": "left", "#left": "left", "2": "right", "ArrowRight": "right", "#right": "right", "3": "both good", "4": "both bad",
     "5": "not sure", "s": "skip",
@@ -136,7 +150,7 @@ def test_thirty_answers_through_a_killed_server_give_the_standings_of_the_same_a
     assert len({one.chosen for one in choices}) == 6
     Choices(plain).add_all(choices, "test")
     for study in (root, plain):
-        fs.rank(str(study), resamples=200)
+        fs.rank(str(study), resamples=50)
     assert without_times(root) == without_times(plain)
     page.close()
 

@@ -51,7 +51,9 @@ def test_an_answer_is_taken_back_after_it_was_sent_and_given_anew(page: Any, due
     assert [one.chosen for one in Choices(held.root).choices()] == ["both bad"]
 
 
-def test_an_answer_is_taken_back_before_it_was_sent_and_never_arrives(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+def test_an_answer_is_taken_back_before_it_was_sent_and_never_arrives(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
     held = serve(duels)
     enter(page, held.url)
     page.wait_for_load_state("networkidle")
@@ -112,7 +114,9 @@ def test_the_dialog_of_discarding_is_worked_by_keys_and_escape_keeps_the_image(p
     assert len(rows(held)) == 1
 
 
-def test_a_session_ends_in_a_pause_which_stays_until_the_person_goes_on(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+def test_a_session_ends_in_a_pause_which_stays_until_the_person_goes_on(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
     held = serve(duels, campaign=rules(session=3))
     enter(page, held.url)
     page.wait_for_load_state("networkidle")
@@ -201,7 +205,9 @@ def test_a_space_after_a_click_flickers_and_answers_nothing(page: Any, duels: As
     assert len(rows(held)) == 1
 
 
-def test_both_sides_zoom_and_move_together_and_a_drag_is_no_answer(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+def test_both_sides_zoom_and_move_together_and_a_drag_is_no_answer(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
     held = serve(duels)
     enter(page, held.url)
 
@@ -258,7 +264,9 @@ def test_questions_are_answered_yes_no_and_not_sure(page: Any, classified: Asked
     assert [(image, class_, word) for image, class_, _, word in Answers(held.root).answers()] == said[:-1]
 
 
-def test_the_last_answer_ends_the_page_and_can_still_be_taken_back(page: Any, classified: Asked, serve: Callable[..., Serving]) -> None:
+def test_the_last_answer_ends_the_page_and_can_still_be_taken_back(
+    page: Any, classified: Asked, serve: Callable[..., Serving]
+) -> None:
     held = serve(classified)
     enter(page, held.url)
     number = len(held.campaign._asked.items)
