@@ -163,6 +163,7 @@ def test_training_says_what_was_expected_and_a_wrong_answer_stays_on_the_screen(
     all_sent(page)
     assert Choices(held.root).choices() == []
     assert len(Choices(held.root).choices(TRAINING)) == 2
+    assert len(rows(held)) == 2  # what was pressed while the wrong answer stood said nothing
 
 
 def side_of(held: Serving, id_: str, model: str) -> str:
