@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,42 @@ def test_the_dialog_of_discarding_is_worked_by_keys_and_escape_keeps_the_image(p
     all_sent(page)
     assert len(Answers(held.root).discard_votes()) == 1
     assert len(rows(held)) == 1
+
+
+def test_no_item_of_a_discarded_image_comes_while_the_discard_is_under_way(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
+    held = serve(duels, campaign=rules(session=100, discard_votes=2))
+    written, take = threading.Event(), held.campaign.take
+
+    def slowly(*row: Any) -> str:
+        written.wait(6)
+        return take(*row)
+
+    held.campaign.take = slowly
+    enter(page, held.url)
+    items, seen = held.campaign._asked.items, []
+    number = {id_: sum(one.image == other.image for other in items.values()) for id_, one in items.items()}
+    while number[page.get_attribute("#work", "data-item")] < 6:
+        answer(page, "1")
+    gone = items[page.get_attribute("#work", "data-item")].image
+    page.keyboard.press("x")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#reasons", state="hidden")
+    for _ in range(15):
+        seen.append(items[page.get_attribute("#work:not([hidden])", "data-item")].image)
+        answer(page, "2")
+    assert gone not in seen
+    assert not written.is_set()
+    written.set()
+    all_sent(page)
+
+
+def answer(page: Any, key: str) -> None:
+    """Press a key, and wait for the next item."""
+    before = page.get_attribute("#work", "data-item")
+    page.keyboard.press(key)
+    page.wait_for_selector(f"#work:not([hidden]):not([data-item='{before}'])")
 
 
 def test_a_session_ends_in_a_pause_which_stays_until_the_person_goes_on(
