@@ -209,6 +209,25 @@ def side_of(held: Serving, id_: str, model: str) -> str:
     return "left" if held.campaign.model_on(who, held.campaign.find(id_), 0, "left") == model else "right"
 
 
+def test_an_image_of_training_cannot_be_discarded_and_is_asked_again(
+    page: Any, duels: Asked, serve: Callable[..., Serving], tmp_path: Path
+) -> None:
+    training = tmp_path / "training.csv"
+    training.write_text(f"image,model,other,expected\n{duels.corpus.ids[0]},model-0,model-3,both bad\n")
+    held = serve(duels, campaign=rules(training=str(training), session=100))
+    enter(page, held.url)
+    first = page.get_attribute("#work", "data-item")
+    page.keyboard.press("x")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#feedback:has-text('images of training stay')")
+    for _ in range(12):
+        if page.get_attribute("#work", "data-item") == first:
+            break
+        answer(page, "2")
+    assert page.get_attribute("#work", "data-item") == first
+    all_sent(page)
+
+
 def test_maps_are_shown_filled_as_outlines_or_not_and_flicker(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
     held = serve(duels)
     enter(page, held.url)

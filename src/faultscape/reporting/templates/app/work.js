@@ -39,6 +39,7 @@
           const { taken, refused } = await answer.json();
           const gone = new Set([...taken, ...refused.map((row) => row.key)]);
           for (const row of refused) refuse("An answer was not taken: " + row.why);
+          if (refused.length) { discarded.clear(); skipped.clear(); } // what was not taken is asked once more
           keep(waiting().filter((row) => !gone.has(row.key)));
           failed = 0;
         }
