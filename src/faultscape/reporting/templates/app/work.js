@@ -90,7 +90,7 @@
       fresh.forEach(fetch_pictures);
       ahead.push(...fresh);
       finished = found.finished;
-      if (!found.items.length && !finished) wait = 1000; // what is left waits for answers that are under way
+      if (!fresh.length && !finished) wait = found.items.length ? 1 : 1000; // what is left waits for answers that are under way
       $("waiting").textContent = "Loading …";
     } catch {
       wait = 1000;
