@@ -33,8 +33,8 @@ class Serving:
 
 
 @contextmanager
-def served(root: Path, names: tuple[str, ...] = (), **options: Any) -> Iterator[Serving]:
-    """Serve a study's campaign until the end; ``options`` are those of `ServeOptions`, without host and port."""
+def served(root: Path, names: tuple[str, ...] = (), take: Any = None, **options: Any) -> Iterator[Serving]:
+    """Serve a study's campaign until the end; ``take`` takes masks in, ``options`` are those of `ServeOptions`, without host and port."""
     from faultscape.stages.rank.live import standings_now
     from faultscape.stages.serve.campaign import Campaign
     from faultscape.stages.serve.gate import Gate, server_key
@@ -49,7 +49,7 @@ def served(root: Path, names: tuple[str, ...] = (), **options: Any) -> Iterator[
         database.upgrade()
         campaign = Campaign(root, asked, database)
         gate = Gate(Annotators(root, database), server_key(root), open_=not asked.invites)
-        app = app_of(campaign, gate, lambda: standings_now(root, asked.selection, asked.truth), names)
+        app = app_of(campaign, gate, lambda: standings_now(root, asked.selection, asked.truth), names, take)
         with running(app, listener) as url:
             yield Serving(url, root, campaign)
 

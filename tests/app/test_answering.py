@@ -154,7 +154,7 @@ def test_thirty_answers_through_a_killed_server_give_the_standings_of_the_same_a
     assert len({one.chosen for one in choices}) == 6
     Choices(plain).add_all(choices, "test")
     for study in (root, plain):
-        fs.rank(str(study), resamples=200)
+        fs.rank(str(study), resamples=50)
     assert without_times(root) == without_times(plain)
     page.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,53 @@ def test_the_dialog_of_discarding_is_worked_by_keys_and_escape_keeps_the_image(p
     assert len(rows(held)) == 1
 
 
+def test_while_a_discard_is_under_way_all_items_come_but_those_of_its_image(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
+    held = serve(duels, campaign=rules(session=100, repeats=0.0, discard_votes=2))
+    written, take = threading.Event(), held.campaign.take
+
+    def slowly(*row: Any) -> str:
+        written.wait(30)
+        return take(*row)
+
+    held.campaign.take = slowly
+    enter(page, held.url)
+    items, seen = held.campaign._asked.items, list[str]()
+    most = max(sum(one.image == other.image for other in items.values()) for one in items.values())
+    while sum(one.image == items[current(page)].image for one in items.values()) < most:
+        seen.append(current(page))
+        answer(page, "1")
+    gone = items[current(page)].image
+    page.keyboard.press("x")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#reasons", state="hidden")
+    others = {id_ for id_, one in items.items() if one.image != gone}
+    while len(seen) < len(others):
+        seen.append(current(page))
+        page.keyboard.press("2")
+        page.wait_for_selector(f"#work[hidden], #work:not([data-item='{seen[-1]}'])", state="attached")
+        if len(seen) < len(others):
+            page.wait_for_selector(f"#work:not([hidden]):not([data-item='{seen[-1]}'])")
+    assert set(seen) >= others
+    assert items[seen[-1]].image != gone
+    assert not written.is_set()
+    written.set()
+    all_sent(page)
+
+
+def current(page: Any) -> str:
+    """The id of the item on the screen."""
+    return page.get_attribute("#work:not([hidden])", "data-item")
+
+
+def answer(page: Any, key: str) -> None:
+    """Press a key, and wait for the next item."""
+    before = page.get_attribute("#work", "data-item")
+    page.keyboard.press(key)
+    page.wait_for_selector(f"#work:not([hidden]):not([data-item='{before}'])")
+
+
 def test_a_session_ends_in_a_pause_which_stays_until_the_person_goes_on(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
@@ -163,12 +211,32 @@ def test_training_says_what_was_expected_and_a_wrong_answer_stays_on_the_screen(
     all_sent(page)
     assert Choices(held.root).choices() == []
     assert len(Choices(held.root).choices(TRAINING)) == 2
+    assert len(rows(held)) == 2  # what was pressed while the wrong answer stood said nothing
 
 
 def side_of(held: Serving, id_: str, model: str) -> str:
     """On which side a model is, for the person who has the item in hand."""
     (who,) = {one.annotator for one in held.campaign._people.handed()}
     return "left" if held.campaign.model_on(who, held.campaign.find(id_), 0, "left") == model else "right"
+
+
+def test_an_image_of_training_cannot_be_discarded_and_is_asked_again(
+    page: Any, duels: Asked, serve: Callable[..., Serving], tmp_path: Path
+) -> None:
+    training = tmp_path / "training.csv"
+    training.write_text(f"image,model,other,expected\n{duels.corpus.ids[0]},model-0,model-3,both bad\n")
+    held = serve(duels, campaign=rules(training=str(training), session=100))
+    enter(page, held.url)
+    first = page.get_attribute("#work", "data-item")
+    page.keyboard.press("x")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#feedback:has-text('images of training stay')")
+    for _ in range(12):
+        if page.get_attribute("#work", "data-item") == first:
+            break
+        answer(page, "2")
+    assert page.get_attribute("#work", "data-item") == first
+    all_sent(page)
 
 
 def test_maps_are_shown_filled_as_outlines_or_not_and_flicker(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:

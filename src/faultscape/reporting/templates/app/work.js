@@ -39,6 +39,7 @@
           const { taken, refused } = await answer.json();
           const gone = new Set([...taken, ...refused.map((row) => row.key)]);
           for (const row of refused) refuse("An answer was not taken: " + row.why);
+          if (refused.length) { discarded.clear(); skipped.clear(); } // what was not taken is asked once more
           keep(waiting().filter((row) => !gone.has(row.key)));
           failed = 0;
         }
@@ -54,7 +55,7 @@
 
   // Items ahead, with their pictures decoded, and kept as long as the item is: the browser need not ask for them again.
   let ahead = [], current = null, last = null, begun = 0, session = null, finished = false, loading = false, paused = 0, again = 0;
-  const discarded = new Set();
+  const discarded = new Set(), skipped = new Set(); // images, and items of theirs that need not be given again
   const name = (item) => item.id + ":" + item.repeat;
   const resting = () => !$("pause").hidden;
   const picture = async (address) => {
@@ -76,7 +77,7 @@
     clearTimeout(again);
     if (loading || finished || ahead.length >= AHEAD) return;
     loading = true;
-    const have = [...ahead, ...(current ? [current] : []), ...waiting().filter((row) => row.id && !row.undo)].map(name);
+    const have = [...ahead, ...(current ? [current] : []), ...waiting().filter((row) => row.id && !row.undo)].map(name).concat([...skipped]);
     let wait = 0;
     try {
       const answer = await fetch("/api/items?" + new URLSearchParams({ task, number: AHEAD - ahead.length, have: have.join(",") }), { headers: { "x-faultscape": token } });
@@ -84,11 +85,12 @@
       if (!answer.ok) throw new Error("status " + answer.status);
       const found = await answer.json();
       const mine = new Set([...ahead, ...(current ? [current] : [])].map(name)); // an answer may have been taken back meanwhile
-      const fresh = found.items.filter((item) => !mine.has(name(item)) && !discarded.has(item.image_id));
+      for (const item of found.items) if (discarded.has(item.image_id)) skipped.add(name(item));
+      const fresh = found.items.filter((item) => !mine.has(name(item)) && !skipped.has(name(item)));
       fresh.forEach(fetch_pictures);
       ahead.push(...fresh);
       finished = found.finished;
-      if (!fresh.length && !finished) wait = 1000; // what is left waits for answers that are under way
+      if (!fresh.length && !finished) wait = found.items.length ? 1 : 1000; // what is left waits for answers that are under way
       $("waiting").textContent = "Loading …";
     } catch {
       wait = 1000;
@@ -142,7 +144,7 @@
     understood = true;
     show("understood", false);
     if (choices) {
-      $("asked").textContent = item.classes.length ? "Which shows " + item.classes.join(", ") + " better?" : "Which is better?";
+      $("asked").textContent = item.classes.length ? "Which shows " + listed(item.classes) + " better?" : "Which is better?";
       $("mark").hidden = !item.classes.length;
     } else {
       $("asked").textContent = "Does this picture contain " + article(item.class) + "?";
@@ -158,7 +160,7 @@
       put(photo, item.photo);
       photo.width = item.width;
       photo.height = item.height;
-      photo.alt = "the image";
+      photo.alt = side ? "" : "the image"; // a button is called by its words
       if (side) { stage.querySelector(".over").dataset.side = side; }
     }
     lay();
@@ -166,6 +168,7 @@
     work.dataset.item = item.id;
     say($("asked").textContent);
   };
+  const listed = (words) => (words.length > 1 ? words.slice(0, -1).join(", ") + " and " + words.at(-1) : words[0]);
   const article = (word) => (/^[aeiou]/i.test(word) ? "an " : "a ") + word;
 
   // How maps are shown: filled, as outlines, not at all; blended, flickering; the class marked.
@@ -266,12 +269,13 @@
     next();
     say("the last answer is taken back");
   };
-  const discard = () => { if (!understood) return; $("reason-text").value = ""; $("reasons").returnValue = ""; $("reasons").showModal(); }; // else Escape would give the answer before
+  const discard = () => { if (!understood) return; $("reason-text").value = ""; $("reasons").returnValue = ""; $("reasons").showModal(); }; // else Escape gives the answer before in some browsers
   $("reasons").addEventListener("close", () => {
     if ($("reasons").returnValue !== "discard" || !current) return;
     const reason = $("reasons").querySelector("[name=reason]:checked").value;
     add({ id: current.id, repeat: current.repeat, discard: reason, text: $("reason-text").value.trim(), seconds: Math.round(performance.now() - begun) / 1000 });
     discarded.add(current.image_id);
+    for (const item of ahead) if (item.image_id === current.image_id) skipped.add(name(item));
     ahead = ahead.filter((item) => item.image_id !== current.image_id);
     last = null;
     next();

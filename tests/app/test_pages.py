@@ -1,0 +1,171 @@
+"""Every page of the apps by the rules of accessibility: in the light, in the dark and on a phone, without scrolling across and without a word in the browser's console."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from answering import Asked, Serving, all_sent, enter, rules, running
+
+AXE = Path(__file__).parent / "axe.min.js"
+DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+WAYS = (("light", "light", DESK, {}), ("dark", "dark", DESK, {"runOnly": ["color-contrast"]}), ("phone", "light", PHONE, {}))
+SERIOUS = """async (options) => {
+  const found = await axe.run(document, { resultTypes: ["violations"], ...options });
+  return found.violations.filter((one) => ["serious", "critical"].includes(one.impact))
+    .map((one) => one.id + ": " + one.nodes.map((node) => node.html.slice(0, 120)).join(" | "));
+}"""
+WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """A page into which the rules may be brought, and what its console says."""
+    if not AXE.exists():
+        pytest.skip("no axe-core: `make` fetches it")
+    context = browser.new_context(viewport=DESK, bypass_csp=True, reduced_motion="reduce")
+    opened = context.new_page()
+    opened.said = []
+    opened.on("console", lambda message: opened.said.append(message.text))
+    opened.on("pageerror", lambda error: opened.said.append(str(error)))
+    yield opened
+    context.close()
+
+
+def look(page: Any, name: str, *, silent: bool = True) -> list[str]:
+    """What is wrong with the page as it is, each line with its name; pictures of it go to the folder that FAULTSCAPE_SHOTS names."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    wrong = list(page.said) if silent else []
+    page.said.clear()
+    for way, scheme, size, options in WAYS:
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size(size)
+        wrong += [f"{way}: {words}" for words in page.evaluate(SERIOUS, options)]
+        if page.evaluate(WIDER):
+            wrong.append(f"{way}: it has to be scrolled across")
+        if folder := os.environ.get("FAULTSCAPE_SHOTS"):
+            page.wait_for_load_state("networkidle")
+            page.screenshot(path=Path(folder) / f"{way} {name}.png", full_page=name != "discard")
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size(DESK)
+    return [f"{name}, {words}" for words in wrong]
+
+
+def test_pages_of_choices_break_no_rule(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+    held = serve(duels, campaign=rules(session=4, discard_votes=2))
+    page.goto(held.url)
+    wrong = look(page, "enter")
+    enter(page, held.url)
+    wrong += look(page, "work")
+    page.keyboard.press("x")
+    wrong += look(page, "discard")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#reasons", state="hidden")
+    for _ in range(4):
+        before = page.get_attribute("#work", "data-item")
+        page.keyboard.press("1")
+        page.wait_for_selector(f"#pause:not([hidden]), #work:not([hidden]):not([data-item='{before}'])")
+    wrong += look(page, "pause")
+    all_sent(page)
+    assert wrong == []
+
+
+def test_pages_of_the_second_round_and_of_tags_break_no_rule(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+    held = serve(duels, take=lambda *_: None)
+    enter(page, held.url)
+    page.goto(f"{held.url}checks")
+    wrong = look(page, "checks")
+    page.click("tbody a >> nth=0")
+    page.click("#board")
+    page.fill("#finding [name=comment]", "a lamp post")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".finding")
+    wrong += look(page, "check")
+    page.goto(f"{held.url}tags")
+    page.click("text=model-1")
+    page.click(".tags button >> nth=0")
+    page.wait_for_selector("[aria-pressed=true][value]")
+    wrong += look(page, "tags")
+    page.goto(f"{held.url}masks")
+    wrong += look(page, "masks")
+    assert wrong == []
+
+
+def test_pages_of_people_and_results_break_no_rule(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+    held = serve(duels)
+    enter(page, held.url)
+    for _ in range(6):
+        before = page.get_attribute("#work", "data-item")
+        page.keyboard.press("1")
+        page.wait_for_selector(f"#work:not([hidden]):not([data-item='{before}'])")
+    all_sent(page)
+    page.goto(f"{held.url}people")
+    page.fill(".invitation [name=name]", "ben")
+    page.keyboard.press("Enter")
+    link = page.inner_text(".invite")
+    wrong = look(page, "people")
+    page.goto(f"{held.url}results")
+    wrong += look(page, "results")
+    page.goto(link)
+    wrong += look(page, "welcome")
+    page.goto(f"{held.url}people")
+    wrong += look(page, "problem", silent=False)  # the console names its status
+    assert wrong == []
+
+
+def test_pages_of_questions_break_no_rule(page: Any, classified: Asked, serve: Callable[..., Serving]) -> None:
+    held = serve(classified)
+    enter(page, held.url)
+    wrong = look(page, "questions")
+    while page.is_hidden("#finished"):
+        page.keyboard.press("y")
+    wrong += look(page, "finished")
+    page.goto(f"{held.url}results")
+    wrong += look(page, "results of questions")
+    assert wrong == []
+
+
+def test_pages_of_view_break_no_rule(page: Any, viewed: str) -> None:
+    wrong = []
+    for name, address in {
+        "browse": "/?sort=-disagreement",
+        "filters": "/?class=car&by=some&a=model-0&b=model-1",
+        "image": "/image/0?show=model:model-1",
+        "right": "/image/0?show=model:model-1&as=right",
+        "pair": "/pair?image=0&a=model-0&b=model-1",
+        "problem of view": "/?set=zebra",
+    }.items():
+        page.goto(viewed.rstrip("/") + address)
+        wrong += look(page, name, silent="problem" not in name)
+    assert wrong == []
+
+
+def test_the_look_above_sees_what_is_wrong(page: Any, viewed: str) -> None:
+    page.goto(viewed)
+    page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=\"/icon.png\"><svg width=\"500\"></svg>')")
+    page.evaluate("console.log('a word')")
+    found = look(page, "browse")
+    assert "browse, a word" in found
+    assert any(words.startswith("browse, light: image-alt") for words in found)
+    assert "browse, phone: it has to be scrolled across" in found
+
+
+@pytest.fixture(scope="module")
+def viewed(duels: Asked, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The pages of `view` of a study with labels of some images."""
+    from faultscape.stages.view.library import Library
+    from faultscape.stages.view.pages import router
+    from faultscape.web import server
+    from faultscape.web.app import make_app
+
+    root = tmp_path_factory.mktemp("viewed") / duels.root.name
+    shutil.copytree(duels.root, root)
+    library = Library(root)
+    library.wait()
+    with server.bind(port=0) as listener, running(make_app([router(library)]), listener) as url:
+        yield url
