@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import made
 from faultscape.errors import LabelMapError, OptionError
-from faultscape.labelling.people.mask_consensus import Dispute, Tie, consensus, dispute, images_to_discuss
+from faultscape.labelling.people.mask_consensus import Tie, consensus, dispute, images_to_discuss
 from refusals import refused
 
 
