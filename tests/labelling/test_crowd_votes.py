@@ -52,23 +52,30 @@ def drawn(
 
 
 def by_hand(
-    item: np.ndarray, who: np.ndarray, label: np.ndarray, classes: int, iterations: int
+    item: np.ndarray, who: np.ndarray, label: np.ndarray, classes: int, iterations: int, pseudo: float
 ) -> tuple[np.ndarray, list[float]]:
-    """The same without pseudo-counts, a vote at a time."""
+    """The same, a vote at a time."""
     items, people = item.max() + 1, who.max() + 1
     posterior, likelihood = np.zeros((items, classes)), []
     for i, y in zip(item, label, strict=True):
         posterior[i, y] += 1
     posterior /= posterior.sum(1, keepdims=True)
+    pooled = np.full((classes, classes), 1 / classes)
+    for i, y in zip(item, label, strict=True):
+        pooled[:, y] += posterior[i]
+    pooled /= pooled.sum(1, keepdims=True)
     for _ in range(iterations):
-        prior, confusion = posterior.mean(0), np.zeros((people, classes, classes))
+        prior = (posterior.sum(0) + pseudo / classes) / (items + pseudo)
+        confusion = np.tile(pseudo * pooled, (people, 1, 1))
         for i, a, y in zip(item, who, label, strict=True):
             confusion[a, :, y] += posterior[i]
         confusion /= np.maximum(confusion.sum(2, keepdims=True), 1e-300)
         joint = np.tile(prior, (items, 1))
         for i, a, y in zip(item, who, label, strict=True):
             joint[i] *= confusion[a, :, y]
-        likelihood.append(float(np.log(joint.sum(1)).sum()))
+        votes = np.log(joint.sum(1)).sum()
+        assumed = (pooled * np.log(confusion)).sum() + np.log(prior).sum() / classes if pseudo else 0.0
+        likelihood.append(float(votes + pseudo * assumed))
         posterior = joint / joint.sum(1, keepdims=True)
     return posterior, likelihood
 
@@ -108,14 +115,17 @@ def test_posteriors_are_those_of_crowd_kit_after_as_many_iterations() -> None:
     people=st.integers(1, 5),
     classes=st.integers(2, 4),
     iterations=st.integers(1, 5),
+    pseudo=st.sampled_from([0.0, 0.5, 5.0]),
 )
 @settings(max_examples=50, deadline=None)
-def test_it_is_the_model_computed_a_vote_at_a_time(seed: int, items: int, people: int, classes: int, iterations: int) -> None:
+def test_it_is_the_model_computed_a_vote_at_a_time(
+    seed: int, items: int, people: int, classes: int, iterations: int, pseudo: float
+) -> None:
     rng = np.random.default_rng(seed)
     item = np.concatenate([np.arange(items), rng.integers(0, items, 3 * items)])
     who, label = rng.integers(0, people, len(item)), rng.integers(0, classes, len(item))
-    posterior, likelihood = by_hand(item, who, label, classes, iterations)
-    said = dawid_skene(item, who, label, classes, pseudo_count=0, iterations=iterations, tolerance=0)
+    posterior, likelihood = by_hand(item, who, label, classes, iterations, pseudo)
+    said = dawid_skene(item, who, label, classes, pseudo_count=pseudo, iterations=iterations, tolerance=0)
     assert np.abs(said.posterior - posterior).max() < 1e-9
     assert said.log_likelihood == pytest.approx(likelihood[: said.iterations], abs=1e-9)
 
@@ -179,6 +189,14 @@ def test_the_posterior_is_calibrated_where_people_voted_often_and_pseudo_counts_
             said = dawid_skene(item, who, label, 4, pseudo_count=pseudo, items=200, annotators=30).posterior
             found.append(-np.log(np.maximum(said[np.arange(200), truth], 1e-6)).mean())
     assert np.mean(losses[5.0]) < 0.5 * np.mean(losses[0.0])
+
+
+def test_items_that_nobody_voted_on_move_nothing() -> None:
+    votes = drawn(4, 60, 5, 3, 3)[:3]
+    one, more = dawid_skene(*votes, 3), dawid_skene(*votes, 3, items=500)
+    assert one.log_likelihood == pytest.approx(more.log_likelihood)
+    assert more.posterior[:60] == pytest.approx(one.posterior)
+    assert more.posterior[60:] == pytest.approx(np.tile(one.prior, (440, 1)))
 
 
 def test_an_answer_that_names_no_class_has_a_column_of_its_own() -> None:
