@@ -60,7 +60,7 @@ CHANGE_NOTHING = {  # options that say which study, which instance, where and ho
     "maps": "study models rename remove shard measure truth engine workers device batch",
     "pairs": "study shard engine workers",
     "selection": "study as_ replace remove dry_run engine workers",
-    "standings": "study selection engine",
+    "standings": "study selection engine where output",
     "plan": "study engine workers",
     "networks": "study name sweep export device threads checkpoint_activations",
     "measures": "source models classes datasets output shard engine workers group block set_ holdout",
