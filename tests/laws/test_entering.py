@@ -11,7 +11,7 @@ import pytest
 import faultscape as fs
 import made
 from faultscape.stages import fill
-from faultscape.stages.label import masks
+from faultscape.stages.label import mask_files, masks
 from faultscape.stages.measure import measure
 from faultscape.study import parts
 from faultscape.study.tables import label_maps
@@ -112,7 +112,7 @@ def test_labels_that_were_read_before_an_interrupt_have_entered(
     study: tuple[Path, made.Corpus], puts: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root, corpus = study
-    monkeypatch.setattr(masks, "_read_label", interrupted(masks._read_label, 5))
+    monkeypatch.setattr(mask_files, "_read_label", interrupted(mask_files._read_label, 5))
     with pytest.raises(KeyboardInterrupt):
         fs.label.import_(str(root), str(corpus.truth))
     assert len(parts.read_manifest(label_maps.truth(root, "labels"))) == 5

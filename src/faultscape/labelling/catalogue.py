@@ -318,6 +318,6 @@ def find_format(name: str | None, task: str) -> Format:
     if form.task != task:
         what, people = _TASKS[task]
         raise OptionError(
-            f"--format {name} does not fit a study of {what}; use {' or '.join(entry.name for entry in fitting)}: {people}"
+            f"--format {name} does not fit a study of {what}; use {', '.join(entry.name for entry in fitting[:-1])} or {fitting[-1].name}: {people}"
         )
     return form

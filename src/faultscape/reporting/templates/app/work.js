@@ -304,7 +304,7 @@
     ? { 1: "left", ArrowLeft: "left", 2: "right", ArrowRight: "right", ...(forced ? {} : { 3: "both good", 4: "both bad", 5: "not sure", s: "skip" }) }
     : { y: "yes", n: "no", 5: "unsure" };
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || $("reasons").open || event.target.closest("input:not([type=range]), select, textarea")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || $("reasons").open) return; // for a moment after it is closed, keys still go to its fields
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     if (resting()) {
       if (key === "u") { event.preventDefault(); undo(); } else if (key === "Enter" && event.target.tagName !== "BUTTON") { event.preventDefault(); go_on(); }
