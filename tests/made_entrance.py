@@ -21,7 +21,7 @@ import made
 from faultscape.stages.label.exchange import import_masks
 from faultscape.stages.rank.live import standings_now
 from faultscape.stages.serve.campaign import Campaign
-from faultscape.stages.serve.gate import COOKIE, Gate, server_key
+from faultscape.stages.serve.gate import COOKIE, Gate, _cookie_of, server_key
 from faultscape.stages.serve.options import ServeOptions
 from faultscape.stages.serve.serve import app_of, routers_of
 from faultscape.study.answers.annotators import ANNOTATOR, Annotators
@@ -102,7 +102,7 @@ class Entrance:
         """Somebody who came in, though not by the link: one address may not try many."""
         who, token = self.people.invite(name, role)
         client = self.client()
-        client.cookies.set(COOKIE, self.gate._cookies.dumps(who.pseudonym))
+        client.cookies.set(COOKIE, self.gate._cookies.dumps(_cookie_of(who)))
         self.gate.forget()
         return Person(client, who.pseudonym, self.gate.token(who), token)
 

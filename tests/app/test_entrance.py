@@ -136,10 +136,14 @@ def test_forged_and_altered_cookies_and_those_of_another_study_are_refused(entra
     value = ann.client.cookies[COOKIE]
     name, _, signature = value.partition(".")
     other_key = gates.Gate(entrance.people, b"k" * 32, open_=False)
+    signed = gates._cookie_of(entrance.people.find("ann"))
+    assert (
+        entrance.client().get("/work", headers={"cookie": f"{COOKIE}={entrance.gate._cookies.dumps(signed)}"}).status_code == 200
+    )
     forged = [
         "", ann.pseudonym, f'"{ann.pseudonym}"', value[:-1], value[::-1], f"{name}.", f".{signature}", f"{name}x.{signature}", value.swapcase(),
-        f"{value}.{value}", "a" * 5000, "\u00e9\u00ff", other_key._cookies.dumps(ann.pseudonym),
-        entrance.gate._signer.sign(ann.pseudonym).decode(), entrance.gate._cookies.dumps([ann.pseudonym]), entrance.gate._cookies.dumps({"a": 1}),
+        f"{value}.{value}", "a" * 5000, "\u00e9\u00ff", other_key._cookies.dumps(signed),
+        entrance.gate._signer.sign(signed).decode(), entrance.gate._cookies.dumps([signed]), entrance.gate._cookies.dumps(ann.pseudonym), entrance.gate._cookies.dumps({"a": 1}),
         entrance.gate._cookies.dumps("person-nobody"),
     ]  # fmt: skip
     for cookie in forged:
@@ -197,6 +201,18 @@ def test_a_link_is_shown_once_kept_as_a_digest_alone_and_replaced_by_the_next(en
     assert digest(second).encode() in kept
 
 
+def test_a_new_link_ends_what_came_in_by_the_one_before(entrance: Entrance) -> None:
+    ann, organiser = entrance.invited("ann"), entrance.invited("olga", ORGANISER)
+    assert ann.get("/work").status_code == 200
+    shown = organiser.form("/people", act="link", pseudonym=ann.pseudonym).text
+    assert ann.get("/work").status_code == 401
+    (token,) = re.findall(r"/join/([\w-]+)", shown)
+    assert ann.client.get(f"/join/{token}").status_code in (200, 303)
+    assert ann.get("/work").status_code == 200
+    assert organiser.form("/people", act="link", pseudonym=organiser.pseudonym).status_code == 200
+    assert organiser.get("/people").status_code == 200  # who asks for a link of their own stays in
+
+
 def test_a_defect_on_the_way_in_says_nothing_of_the_token(
     entrance: Entrance, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -205,7 +221,7 @@ def test_a_defect_on_the_way_in_says_nothing_of_the_token(
     def broken(*_: object) -> None:
         raise RuntimeError("broken on purpose")
 
-    monkeypatch.setattr(entrance.gate, "_admit", broken)
+    monkeypatch.setattr(entrance.gate, "admit", broken)
     answer = entrance.client().get(f"/join/{token}")
     out, err = capsys.readouterr()
     assert answer.status_code == 500

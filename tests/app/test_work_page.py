@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from answering import ELSEWHERE, Asked, Serving, all_sent, enter, go_on, item, rules
+from faultscape.errors import StudyError
 from faultscape.study.answers.choices import Choices
 from faultscape.study.answers.labels import Answers
 from faultscape.study.answers.schema import TRAINING
@@ -113,6 +114,27 @@ def test_the_dialog_of_discarding_is_worked_by_keys_and_escape_keeps_the_image(p
     all_sent(page)
     assert len(Answers(held.root).discard_votes()) == 1
     assert len(rows(held)) == 1
+
+
+def test_what_the_server_cannot_write_is_said_kept_and_sent_once_it_can(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:  # fmt: skip
+    held = serve(duels)
+    take, full = held.campaign.take, StudyError("cannot write answers.sqlite: the disk is full")
+
+    def refuses(*_: Any) -> str:
+        raise full
+
+    enter(page, held.url)
+    held.campaign.take = refuses
+    answer(page, "1")
+    page.wait_for_selector(
+        "#feedback:has-text('cannot write answers.sqlite: the disk is full. Your answers are kept in this browser.')"
+    )
+    assert page.inner_text("#unsent") == "1 answer not sent yet"
+    held.campaign.take = take
+    page.click("#unsent")
+    all_sent(page)
+    page.wait_for_selector("#feedback", state="hidden")
+    assert [said for *_, said in rows(held)] == ["left"]
 
 
 def test_while_a_discard_is_under_way_all_items_come_but_those_of_its_image(

@@ -8,6 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import faultscape as fs
 import postgres_server
 from faultscape.errors import StudyError
 from faultscape.study.answers import schema
-from faultscape.study.answers.annotators import ORGANISER, Annotator, Annotators, Handed
+from faultscape.study.answers.annotators import ORGANISER, Annotator, Annotators, Handed, digest
 from faultscape.study.answers.checks import COMMENT, RESOLVED, Checks
 from faultscape.study.answers.choices import WORDS, Choice, Choices
 from faultscape.study.answers.database import Database, bind
@@ -129,9 +130,9 @@ def test_answers_discards_tags_checks_people_and_what_they_were_handed_are_read_
     assert (found.x, found.y, found.resolved, len(found.comments)) == (3.5, 4.5, True, 3)
     people = Annotators(place.root, held)
     made, token = people.invite("Ann", ORGANISER)
-    assert people.by_token(token) == made == Annotator(made.pseudonym, "Ann", ORGANISER, made.since)
+    assert people.by_token(token) == made == Annotator(made.pseudonym, "Ann", ORGANISER, made.since, digest(token)[:16])
     new = people.new_token(made.pseudonym)
-    assert (people.by_token(token), people.by_token(new)) == (None, made)
+    assert (people.by_token(token), people.by_token(new)) == (None, replace(made, link=digest(new)[:16]))
     people.delete(made.pseudonym)
     assert people.everybody() == []
     handed = Handed(made.pseudonym, "choices", "item", 1, "second", 3, 5.0)

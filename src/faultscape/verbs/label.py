@@ -125,12 +125,13 @@ def serve(
     truth: str = "labels",
     forced: bool = False,
     invites: bool = False,
+    address: str | None = None,
     seed: int = 0,
     campaign: CampaignRules = CampaignRules(),  # noqa: B008 - frozen
 ) -> None:
     """Let people answer in their browsers: which of two maps is better, or whether an image shows a class. Ends with Ctrl-C.
 
-    On this machine alone whoever opens the page gives a name and begins. With another host, or --invites, people come in by links, which an organiser makes on the page People.
+    On this machine alone whoever opens the page gives a name and begins. With another host, an address, or --invites, people come in by links, which an organiser makes on the page People.
 
     Parameters
     ----------
@@ -150,6 +151,8 @@ def serve(
         Only left or right, as in S0 4.4.
     invites
         Let people in by invite links alone, on this machine too.
+    address
+        The address that people open, such as https://label.example.org, where a proxy stands before the server; people then come in by invite links.
     seed
         Decides the order of items, the sides, and which items are repeated.
     campaign
@@ -164,7 +167,9 @@ def serve(
             raise
         raise OptionError("label serve needs what is not installed: pip install 'faultscape[app]'") from None
 
-    options = ServeOptions(host, port, database, selection, truth, forced, seed, invites, campaign)
+    options = ServeOptions(
+        host, port, database, selection, truth, forced, seed, invites, place_text(address, "address"), campaign
+    )
     serve_labels(needed_text(study, "study"), options, standings_now, import_masks)
 
 
@@ -195,7 +200,7 @@ def forget(study: Place, name: str, *, answers: bool = False) -> Forgotten:
     name
         The person's name or pseudonym.
     answers
-        Take back all that the person said, too.
+        Also take back all that the person said: choices, yes/no answers, tags, and votes to discard. Masks, findings in masks of others, and discards that were decided stay.
     """
     from faultscape.stages.label.people import forget_somebody
 

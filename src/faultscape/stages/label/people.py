@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from faultscape.errors import LabellingError
 from faultscape.stages.label.result import Forgotten, Invited
 from faultscape.study.answers.annotators import ANNOTATOR, ORGANISER, Annotators
-from faultscape.study.answers.choices import Choices
-from faultscape.study.answers.labels import Answers
-from faultscape.study.answers.schema import TRAINING
+from faultscape.study.answers.withdrawal import take_back_all
 from faultscape.study.folder import existing
 from faultscape.study.lock import writing
 from faultscape.study.tables.logs import log
@@ -26,7 +22,7 @@ def invite_somebody(study: str, name: str, *, organiser: bool) -> Invited:
         people = Annotators(root)
         known = next((one for one in people.everybody() if one.name == name), None)
         if known is not None:
-            return Invited(name, known.pseudonym, people.new_token(known.pseudonym))
+            return Invited(name, known.pseudonym, people.new_token(known.pseudonym, ORGANISER if organiser else known.role))
         made, token = people.invite(name, ORGANISER if organiser else ANNOTATOR)
         log(root, "label invite", pseudonym=made.pseudonym)
     return Invited(name, made.pseudonym, token)
@@ -38,16 +34,7 @@ def forget_somebody(study: str, name: str, *, answers: bool) -> Forgotten:
     with writing(root):
         people = Annotators(root)
         found = people.find(name)
-        back = take_back_all(root, found.pseudonym) if answers else None
+        back = take_back_all(root, found.pseudonym, "label forget") if answers else None
         people.delete(found.pseudonym)
         log(root, "label forget", pseudonym=found.pseudonym)
     return Forgotten(found.pseudonym, back)
-
-
-def take_back_all(root: Path, pseudonym: str) -> int:
-    """Take back all choices and answers of a person; returns how many counted."""
-    choices, held = Choices(root), Answers(root)
-    rows = [one for truth in (*choices.truths(), TRAINING) for one in choices.choices(truth) if one.annotator == pseudonym]
-    choices.take_back(rows, "label forget")
-    back = [(truth, [row[:3] for row in held.answers(truth) if row[2] == pseudonym]) for truth in (*held.truths(), TRAINING)]
-    return len(rows) + sum(held.take_back(mine, "label forget", truth) for truth, mine in back)

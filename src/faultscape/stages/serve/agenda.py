@@ -76,7 +76,9 @@ class Asker:
         items = [item for item in items if item.image in images]
         if not slots.images and not begun:
             raise StudyError(f"every image of selection {options.selection!r} is discarded, and no spare is left")
-        training = read_training(options.campaign.training, settings, images) if options.campaign.training else []
+        training = (
+            read_training(options.campaign.training, settings, images, forced=options.forced) if options.campaign.training else []
+        )
         choices = [one for one in (*items, *(known.item for known in training)) if isinstance(one, ChoiceItem)]
         models = dict.fromkeys(name for item in choices for name in (item.first, item.second) if name in settings.models)
         shown = self._digests.of(models, [item.image for item in choices])

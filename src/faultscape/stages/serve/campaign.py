@@ -27,6 +27,7 @@ from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
 from faultscape.study.answers.schema import ANSWERS, DISCARDS, TRAINING
+from faultscape.study.answers.withdrawal import take_back_all
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image
 from faultscape.web.app import NotFoundError
@@ -267,17 +268,7 @@ class Campaign:
 
     def take_back_all(self, pseudonym: str) -> None:
         """Take back all that a person said."""
-        rows = [
-            one
-            for truth in (*self._choices.truths(), TRAINING)
-            for one in self._choices.choices(truth)
-            if one.annotator == pseudonym
-        ]
-        self._choices.take_back(rows, "label serve")
-        for truth in self._answers.truths():
-            self._answers.take_back(
-                [row[:3] for row in self._answers.answers(truth) if row[2] == pseudonym], "label serve", truth
-            )
+        take_back_all(self.root, pseudonym, "label serve", self.database)
         with self._lock:
             self._assignment.forget(pseudonym)
 

@@ -1,6 +1,6 @@
 """Who may come in, and as whom: invite tokens, signed cookies, a token in every request that changes something, and limits of how often one may ask.
 
-Conventions: a cookie names a pseudonym, signed with a key that only the server has (`.serve-key` in the study, readable by its owner alone), so that people stay in when the server is started again. On this machine alone whoever opens the page may give
+Conventions: a cookie names a pseudonym and which link of theirs it came with, signed with a key that only the server has (`.serve-key` in the study, readable by its owner alone), so that people stay in when the server is started again. On this machine alone whoever opens the page may give
 a name and begin; where others can reach the server, only who has an invite link comes in. A token in a header (CSRF) shows that a request comes from a page of this server.
 """
 
@@ -14,12 +14,14 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from fastapi import Request, Response
 from itsdangerous import BadSignature, Signer, URLSafeTimedSerializer
 
 from faultscape.errors import LabellingError, OptionError, StudyError
 from faultscape.study.answers.annotators import ORGANISER, Annotator, Annotators
+from faultscape.web.headers import host_name
 from faultscape.web.words import plain_text
 
 COOKIE, HEADER = "faultscape", "x-faultscape"
@@ -91,11 +93,12 @@ class Limits:
 
 @dataclass
 class Gate:
-    """Lets people in; ``open_`` where whoever opens the page may give a name, since nobody else can reach it."""
+    """Lets people in; ``open_`` where whoever opens the page may give a name, since nobody else can reach it, ``address`` the one that people open where a proxy stands before the server."""
 
     people: Annotators
     key: bytes
     open_: bool
+    address: str | None = None
 
     def __post_init__(self) -> None:
         self._cookies = URLSafeTimedSerializer(self.key, salt="faultscape cookie")
@@ -107,10 +110,10 @@ class Gate:
     def annotator(self, request: Request) -> Annotator:
         """Return who asks; NoEntryError for who has not come in, or was removed."""
         try:
-            pseudonym = self._cookies.loads(request.cookies.get(COOKIE, ""), max_age=_MONTH)
+            who = self._cookies.loads(request.cookies.get(COOKIE, ""), max_age=_MONTH)
         except BadSignature:
-            pseudonym = ""
-        found = self._everybody().get(pseudonym) if isinstance(pseudonym, str) else None
+            who = ""
+        found = self._everybody().get(who) if isinstance(who, str) else None
         if found is None:
             raise NoEntryError(
                 "you have not come in yet; open the link that you were sent" if not self.open_ else "say who you are first"
@@ -135,11 +138,21 @@ class Gate:
             raise TooOftenError("that is too often; wait a second")
         return found
 
+    @property
+    def name(self) -> str:
+        """The name of the address that people open behind a proxy; '' where there is none."""
+        return (urlsplit(self.address).hostname or "") if self.address else ""
+
+    def here(self, request: Request) -> str:
+        """Return the address of our pages, without a slash behind, as browsers know it."""
+        if self.name and host_name(request.headers.get("host", "")) == self.name:
+            return str(self.address).rstrip("/").lower()
+        return f"{request.url.scheme}://{request.headers.get('host', '')}"
+
     def refuse_elsewhere(self, request: Request) -> None:
         """RefusedError for a form that a page of another site sent."""
         origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site", "same-origin")
-        here = f"{request.url.scheme}://{request.headers.get('host', '')}"
-        if (origin is not None and origin != here) or site not in ("same-origin", "none"):
+        if origin not in (None, self.here(request)) or site not in ("same-origin", "none"):
             raise RefusedError("another site sent this; only pages of this server may")
 
     def forget(self) -> None:
@@ -156,7 +169,7 @@ class Gate:
         found = self.people.by_token(token) if 0 < len(token) < 200 else None
         if found is None:
             raise RefusedError("this invitation is not known, or was replaced by another; ask who sent it for a new one")
-        self._admit(request, response, found)
+        self.admit(request, response, found)
         return found
 
     def enter_by_name(self, request: Request, response: Response, name: str) -> Annotator:
@@ -169,13 +182,14 @@ class Gate:
             raise LabellingError(f"a name has 1 to {_LONGEST_NAME} characters")
         known = next((one for one in self.people.everybody() if one.name == name), None)
         found = known or self.people.invite(name, ORGANISER)[0]
-        self._admit(request, response, found)
+        self.admit(request, response, found)
         return found
 
-    def _admit(self, request: Request, response: Response, found: Annotator) -> None:
+    def admit(self, request: Request, response: Response, found: Annotator) -> None:
+        """Let somebody be who they are from now on, by a cookie in the answer."""
         self.forget()
-        value = self._cookies.dumps(found.pseudonym)
-        secure = request.url.scheme == "https"
+        value = self._cookies.dumps(_cookie_of(found))
+        secure = self.here(request).startswith("https:")
         response.set_cookie(COOKIE, value, max_age=_MONTH, httponly=True, samesite="strict", secure=secure, path="/")
 
     def _count_try(self, request: Request) -> None:
@@ -184,6 +198,11 @@ class Gate:
 
     def _everybody(self) -> dict[str, Annotator]:
         if time.monotonic() - self._asked > _KNOWN_FOR:
-            self._known = {one.pseudonym: one for one in self.people.everybody()}
+            self._known = {_cookie_of(one): one for one in self.people.everybody()}
             self._asked = time.monotonic()
         return self._known
+
+
+def _cookie_of(one: Annotator) -> str:
+    """Return what the cookie of somebody holds; that of an earlier link differs."""
+    return f"{one.pseudonym}:{one.link}"

@@ -25,8 +25,8 @@ class TrainingItem:
     expected: str
 
 
-def read_training(path: str, settings: Settings, images: Mapping[str, Image]) -> list[TrainingItem]:
-    """Return the training items of a file in its order; LabellingError names the file, the line and what is wrong."""
+def read_training(path: str, settings: Settings, images: Mapping[str, Image], *, forced: bool = False) -> list[TrainingItem]:
+    """Return the training items of a file in its order, of a ``forced`` choice those that expect a model alone; LabellingError names the file, the line and what is wrong."""
     wanted = ("image", "class", "answer") if settings.classifies else ("image", "model", "other", "expected")
     rows, wrong = answers.rows(path, wanted)
     if wrong:
@@ -36,13 +36,13 @@ def read_training(path: str, settings: Settings, images: Mapping[str, Image]) ->
         where = f"{path}, line {line}"
         if row[0] not in images:
             raise LabellingError(f"{where}: {row[0]!r} is no image of the study")
-        out.append((_question if settings.classifies else _choice)(where, row, settings))
+        out.append(_question(where, row, settings) if settings.classifies else _choice(where, row, settings, forced))
     if not out:
         raise LabellingError(f"{path}: holds no training item")
     return out
 
 
-def _choice(where: str, row: tuple[str, ...], settings: Settings) -> TrainingItem:
+def _choice(where: str, row: tuple[str, ...], settings: Settings, forced: bool) -> TrainingItem:
     image, model, other, expected = row
     for name in (model, other):
         if name not in settings.models:
@@ -51,6 +51,8 @@ def _choice(where: str, row: tuple[str, ...], settings: Settings) -> TrainingIte
     if first == second:
         raise LabellingError(f"{where}: a choice is between two models")
     said = {first: "first", second: "second"}.get(expected, expected)
+    if forced and said not in WORDS[:2]:
+        raise LabellingError(f"{where}: expected {model} or {other}, as --forced leaves no other answer; got {expected!r}")
     if said not in WORDS[:-1]:
         raise LabellingError(f"{where}: expected {model}, {other}, both good, both bad or not sure; got {expected!r}")
     return TrainingItem(ChoiceItem(item_id(TRAINING, image, first, second), image, first, second), said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from faultscape.errors import OptionError
 from faultscape.stages.given_options import refuse_empty
@@ -29,7 +30,7 @@ class CampaignRules:
     training
         A CSV file of items with a known answer, which everybody is asked first: image, model, other, expected; of classifiers image, class, answer.
     adaptive
-        Ask first about the models whose order is least known, for many models.
+        Ask first about the pairs of models whose order is least certain; for 7 models or more.
     """
 
     overlap: int = 2
@@ -55,7 +56,7 @@ class CampaignRules:
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """Where to listen, where answers go, and what is asked of whom: see `label serve`. ``truth`` is the name that answers are kept under."""
+    """Where to listen, where answers go, and what is asked of whom: see `label serve`. ``truth`` is the name that answers are kept under, ``address`` the one that people open where a proxy stands before the server."""
 
     host: str
     port: int
@@ -65,7 +66,14 @@ class ServeOptions:
     forced: bool = False
     seed: int = 0
     invites: bool = False
+    address: str | None = None
     campaign: CampaignRules = CampaignRules()
 
     def __post_init__(self) -> None:
         refuse_empty(self)
+        if self.address is not None:
+            parts = urlsplit(self.address)
+            if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/") or parts.query:
+                raise OptionError(
+                    f"--address {self.address}: is no address that people can open; expected https://NAME, without a path"
+                )

@@ -60,7 +60,7 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
 
     @routes.get("/people", response_class=HTMLResponse)
     def people(request: Request) -> Response:
-        return _people(request)
+        return _people(request, gate.organiser(request))
 
     @routes.post("/people", response_class=HTMLResponse)
     async def change(request: Request) -> Response:
@@ -75,9 +75,15 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
             if not 0 < len(name) <= 80:
                 raise LabellingError("a name has 1 to 80 characters")
             made, token = gate.people.invite(name, ORGANISER if given.get("organiser") else ANNOTATOR)
-            return _people(request, made.name, token)
+            return _people(request, me, made.name, token)
         if act == "link":
-            return _people(request, gate.people.find(pseudonym).name or pseudonym, gate.people.new_token(pseudonym))
+            token = gate.people.new_token(pseudonym)
+            gate.forget()
+            found = gate.people.find(pseudonym)
+            shown = _people(request, me, found.name or pseudonym, token)
+            if found.pseudonym == me.pseudonym:
+                gate.admit(request, shown, found)  # or who asked would be out with it
+            return shown
         if act in ("remove", "remove with answers"):
             if pseudonym == me.pseudonym:
                 raise OptionError("nobody removes themselves here; another organiser does, or `faultscape label forget`")
@@ -88,9 +94,8 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
             return RedirectResponse("/people", 303)
         raise OptionError(f"{act[:40]!r} is nothing that can be done to people")
 
-    def _people(request: Request, invited: str = "", token: str = "") -> Response:
-        who = gate.organiser(request)
-        address = f"{request.url.scheme}://{request.headers.get('host', '')}/join/{token}" if token else ""
+    def _people(request: Request, who: Annotator, invited: str = "", token: str = "") -> Response:
+        address = f"{gate.here(request)}/join/{token}" if token else ""
         return page(
             request, "people.html.jinja", 200, None, title=campaign.title, rows=people_rows(campaign, gate.people.everybody()), token=gate.token(who),
             links=links(who), user_name=who.name or who.pseudonym, invited=invited, address=address, me=who.pseudonym, options=campaign.options.campaign,

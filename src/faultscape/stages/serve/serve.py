@@ -43,12 +43,17 @@ def serve_labels(study: str, options: ServeOptions, standings_of: StandingsOf, t
     ):
         database.upgrade()
         campaign = Campaign(root, options, database)
-        open_ = server.is_private(listener) and not options.invites
-        gate = Gate(Annotators(root, database), server_key(root), open_=open_)
-        address = server.address_of(listener)
+        address = server.address_of(listener) if options.address is None else f"{options.address.rstrip('/')}/"
+        open_ = server.is_private(listener) and not options.invites and options.address is None
+        gate = Gate(Annotators(root, database), server_key(root), open_=open_, address=options.address)
+        names = [*server.names_of(listener, options.host), *([gate.name] if gate.name else [])]
 
         def begun() -> None:
             print(f"{study}: people answer at {address} (Ctrl-C ends; answers are kept in {database.place})", flush=True)
+            if options.address is not None:
+                print(f"the proxy sends requests on to {server.address_of(listener)}", flush=True)
+            if campaign.nothing:
+                print(campaign.nothing, flush=True)
             if not open_:
                 print(
                     f"come in as the organiser, and invite others, at {address}join/{_organiser_token(gate.people)}", flush=True
@@ -59,7 +64,7 @@ def serve_labels(study: str, options: ServeOptions, standings_of: StandingsOf, t
                 campaign,
                 gate,
                 lambda: standings_of(root, options.selection, options.truth),
-                server.names_of(listener, options.host),
+                names,
                 take,
             ),
             listener,

@@ -39,7 +39,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         who = gate.annotator(request)
         return page(
             request, "work.html.jinja", 200, None, title=campaign.title, task=campaign.task, user=who.pseudonym, user_name=who.name or who.pseudonym,
-            token=gate.token(who), store=campaign.title, forced=campaign.options.forced, reasons=REASONS, links=links(who),
+            token=gate.token(who), store=campaign.title, forced=campaign.options.forced, reasons=REASONS, links=links(who), nothing=campaign.nothing,
         )  # fmt: skip
 
     @routes.get("/api/items")

@@ -9,24 +9,31 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from faultscape.errors import LabellingError, closest
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.schema import ANNOTATORS, HANDED, tables
 
 ANNOTATOR, ORGANISER = "annotator", "organiser"
+_COLUMNS, _LINK = ("pseudonym", "name", "role", "since", "token"), 16
 
 
 @dataclass(frozen=True)
 class Annotator:
-    """One person: the pseudonym that answers name, the name that people know, and whether they may see results and invite others."""
+    """One person: the pseudonym that answers name, the name that people know, and whether they may see results and invite others.
+
+    ``link`` tells links of the person apart, so that a cookie that came with one ends with it; it lets nobody in.
+    """
 
     pseudonym: str
     name: str
     role: str
     since: float
+    link: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,11 @@ def digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
+def _annotator(row: Sequence[Any]) -> Annotator:
+    *said, token = row
+    return Annotator(*said, token[:_LINK])
+
+
 class Annotators:
     """The people who answer about one study."""
 
@@ -60,19 +72,20 @@ class Annotators:
             raise LabellingError(f"there is an annotator called {name!r} already; choose another name, or remove the first")
         pseudonym = next(p for p in iter(lambda: f"person-{secrets.token_hex(3)}", "") if p not in known)
         token = secrets.token_urlsafe(24)
-        made = Annotator(pseudonym, name, role, time.time())
+        made = Annotator(pseudonym, name, role, time.time(), digest(token)[:_LINK])
         self._held.upgrade()
         with self._held.connection("write") as connection:
             row = {"pseudonym": pseudonym, "name": name, "token": digest(token), "role": role, "since": made.since}
             connection.execute(tables()[ANNOTATORS].insert(), [row])
         return made, token
 
-    def new_token(self, pseudonym: str) -> str:
-        """Return a new token of an annotator; the one before lets nobody in any more."""
+    def new_token(self, pseudonym: str, role: str = "") -> str:
+        """Return a new token of an annotator, who from now on has this ``role`` if one is given; the one before lets nobody in any more."""
         token, table = secrets.token_urlsafe(24), tables()[ANNOTATORS]
         self._held.upgrade()
         with self._held.connection("write") as connection:
-            done = connection.execute(table.update().where(table.c.pseudonym == pseudonym).values(token=digest(token)))
+            new = {"token": digest(token), **({"role": role} if role else {})}
+            done = connection.execute(table.update().where(table.c.pseudonym == pseudonym).values(new))
         if not done.rowcount:
             raise LabellingError(f"there is no annotator {pseudonym!r}")
         return token
@@ -87,10 +100,8 @@ class Annotators:
         with self._held.connection("read") as connection:
             if not sa.inspect(connection).has_table(ANNOTATORS):
                 return []
-            wanted = sa.select(table.c.pseudonym, table.c.name, table.c.role, table.c.since).order_by(
-                table.c.since, table.c.pseudonym
-            )
-            return [Annotator(*row) for row in connection.execute(wanted)]
+            wanted = sa.select(*(table.c[name] for name in _COLUMNS)).order_by(table.c.since, table.c.pseudonym)
+            return [_annotator(row) for row in connection.execute(wanted)]
 
     def by_token(self, token: str) -> Annotator | None:
         """Return who a token belongs to; None where it lets nobody in."""
@@ -102,9 +113,9 @@ class Annotators:
         with self._held.connection("read") as connection:
             if not sa.inspect(connection).has_table(ANNOTATORS):
                 return None
-            wanted = sa.select(table.c.pseudonym, table.c.name, table.c.role, table.c.since).where(table.c.token == digest(token))
+            wanted = sa.select(*(table.c[name] for name in _COLUMNS)).where(table.c.token == digest(token))
             row = connection.execute(wanted).first()
-        return None if row is None else Annotator(*row)
+        return None if row is None else _annotator(row)
 
     def find(self, word: str) -> Annotator:
         """Return the annotator of a pseudonym or a name; LabellingError where there is none."""

@@ -56,9 +56,17 @@ class Answers:
         for image, why, source, annotator in self._held.read(DISCARDS, "image", "reason", "source", "annotator"):
             if source == _NO_DISCARD:
                 out.pop(image, None)
-            elif annotator:
+            elif annotator and why:
                 out.setdefault(image, {})[annotator] = why
-        return out
+            elif annotator:
+                out.get(image, {}).pop(annotator, None)
+        return {image: votes for image, votes in out.items() if votes}
+
+    def take_back_votes(self, annotator: str, source: str) -> int:
+        """Take back somebody's votes to discard images; what was discarded stays so. Returns how many counted."""
+        mine = [image for image, votes in self.discard_votes().items() if annotator in votes]
+        self._held.add(DISCARDS, [{"image": image, "reason": "", "source": source, "annotator": annotator} for image in mine])
+        return len(mine)
 
     def keep(self, images: Iterable[str]) -> int:
         """Take the discards of some images back. Returns how many were discarded."""

@@ -101,6 +101,6 @@
     const follow = (words) => { const found = document.querySelector(words); if (found) { event.preventDefault(); found.click(); } };
     if (event.key === "ArrowLeft") follow("a[rel=prev]");
     else if (event.key === "ArrowRight") follow("a[rel=next]");
-    else if (/^[a-z0-9]$/.test(event.key)) follow('[data-key="' + event.key + '"]');
+    else if (event.key.length === 1) follow('[data-key="' + CSS.escape(event.key) + '"]');
   });
 })();

@@ -21,7 +21,7 @@
   };
   let memory = null;
   const waiting = () => memory || queue();
-  let sending = false, failed = 0, timer = 0;
+  let sending = false, failed = 0, timer = 0, unwilling = false; // the server refuses all, and says why
   const locked = (act) => navigator.locks ? navigator.locks.request(place, act) : act();
   const send = async () => {
     if (sending || !waiting().length) return;
@@ -34,10 +34,15 @@
           const answer = await fetch("/api/answers", {
             method: "POST", headers: { "content-type": "application/json", "x-faultscape": token }, body: JSON.stringify({ task, answers: rows }),
           });
-          if (answer.status === 401 || answer.status === 403) { refuse((await answer.json()).words + " Your answers are kept in this browser."); throw new Error("refused"); }
-          if (!answer.ok) throw new Error("status " + answer.status);
+          if (!answer.ok) {
+            unwilling = lasting(answer);
+            if (unwilling) refuse((await answer.json()).words + ". Your answers are kept in this browser.");
+            throw new Error("status " + answer.status);
+          }
           const { taken, refused } = await answer.json();
           const gone = new Set([...taken, ...refused.map((row) => row.key)]);
+          if (unwilling) show("feedback", false);
+          unwilling = false;
           for (const row of refused) refuse("An answer was not taken: " + row.why);
           if (refused.length) { discarded.clear(); skipped.clear(); } // what was not taken is asked once more
           keep(waiting().filter((row) => !gone.has(row.key)));
@@ -49,6 +54,7 @@
     }
     sending = false;
   };
+  const lasting = (answer) => answer.status < 500 && answer.status !== 429; // what waiting alone does not mend
   const refuse = (words) => { $("feedback").textContent = words; show("feedback", true); };
   const key_of_its_own = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join(""); // randomUUID is not there over plain HTTP
   const add = (row) => { keep([...waiting(), { key: key_of_its_own(), ...row }]); send(); };
@@ -82,7 +88,7 @@
     try {
       const answer = await fetch("/api/items?" + new URLSearchParams({ task, number: AHEAD - ahead.length, have: have.join(",") }), { headers: { "x-faultscape": token } });
       if (answer.status === 401) { location.href = "/"; return; }
-      if (!answer.ok) throw new Error("status " + answer.status);
+      if (!answer.ok) throw new Error(lasting(answer) ? (await answer.json()).words : "");
       const found = await answer.json();
       const mine = new Set([...ahead, ...(current ? [current] : [])].map(name)); // an answer may have been taken back meanwhile
       for (const item of found.items) if (discarded.has(item.image_id)) skipped.add(name(item));
@@ -92,9 +98,10 @@
       finished = found.finished;
       if (!fresh.length && !finished) wait = found.items.length ? 1 : 1000; // what is left waits for answers that are under way
       $("waiting").textContent = "Loading …";
-    } catch {
+    } catch (error) {
       wait = 1000;
-      $("waiting").textContent = "The server does not answer. What you said is kept in this browser, and this page goes on by itself.";
+      const why = error instanceof TypeError || !error.message ? "The server does not answer." : error.message + ".";
+      $("waiting").textContent = why + " What you said is kept in this browser, and this page goes on by itself.";
     }
     loading = false;
     if (wait) again = setTimeout(load, wait);
