@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import faultscape as fs
 from faultscape.maps.regions import overlaps
 from faultscape.metrics.overlaps.region_counts import count_regions
+from faultscape.ranking.outcomes import duel_outcomes
 from refusals import refused
 
 PAGE = (Path(__file__).parents[2] / "docs" / "equations.md").read_text(encoding="utf-8")
@@ -85,3 +86,15 @@ def test_extra_pieces_are_those_that_the_kernel_counts(seed: int) -> None:
 def test_outcomes_refuse_slots_that_do_not_fit(slots: tuple[list[int], ...], accuracy: list, said: str) -> None:
     with refused(fs.errors.RankingError, re.escape(said)):
         fs.ranking.duel_outcomes(*slots, accuracy)
+
+
+def test_choices_on_an_image_with_a_mask_weigh_nothing() -> None:
+    places = [np.array(column) for column in ([0, 0, 0], [1, 1, 1], [0, 0, 0], [0, 1, 2])]
+    accuracy = np.array([[0.2, 0.9, np.nan], [0.8, 0.3, np.nan]])
+    worth = np.array([[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]])
+    for voices in ([9, 1, 1], [1, 1, 4]):
+        found = duel_outcomes(*places, accuracy, worth=worth, voices=np.array(voices), groups=1)
+        assert found.performance[0, :, 0, 1] == pytest.approx([(0.2 + 0.9 + 0.0) / 3, (0.8 + 0.3 + 1.0) / 3])
+    alone = np.full((2, 3), np.nan)
+    found = duel_outcomes(*places, alone, worth=worth, voices=np.array([9, 1, 2]), groups=1)
+    assert found.performance[0, 0, 0, 1] == pytest.approx((9 * 1.0 + 1 * 0.5) / 12)  # without masks every choice weighs the same

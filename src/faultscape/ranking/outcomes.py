@@ -42,15 +42,15 @@ def duel_outcomes(
     *,
     groups: int | None = None,
     worth: np.ndarray | None = None,
-    size: np.ndarray | None = None,
+    voices: np.ndarray | None = None,
 ) -> Outcomes:
     """Return the performance of both sides on the images of every ordered pair, S0 eq. 4.
 
     ``defender``, ``attacker``, ``group``, ``image`` (S,) are places of models, classes and columns of ``accuracy``; image -1
     has no label. ``accuracy`` (J, I) is the concordance of each model with the truth, NaN where unknown; ``weights`` (B, I)
     are nonnegative, ones by default (B = 1). ``groups`` is the number of classes that could fill a cell, the classes seen by
-    default. ``worth`` (2, S) is the share of choices for the defender and the attacker of a slot whose image has no label, NaN where nobody chose; ``size`` (S,) how much the
-    slot weighs in its cell, ones by default. RankingError for columns of unequal lengths, or places that ``accuracy`` and ``weights`` do not have.
+    default. ``worth`` (2, S) is the share of choices for the defender and the attacker of a slot whose image has no label, NaN where nobody chose, and ``voices`` (S,) of how
+    many choices, ones by default: such a slot weighs in its cell by their number, in units of the mean over such slots; one with a label weighs 1. RankingError for columns of unequal lengths, or places that ``accuracy`` and ``weights`` do not have.
 
     >>> found = duel_outcomes([0, 0, 1], [1, 1, 0], [0, 1, 0], [0, 1, -1], [[0.8, 0.6], [0.4, 0.2]])
     >>> found.performance[0, :, 0, 1].round(3)  # defender 0 and attacker 1 on S_01
@@ -80,15 +80,18 @@ def duel_outcomes(
     labelled = image >= 0
     for role, model in ((DEFENDER, defender), (ATTACKER, attacker)):
         values[role, labelled] = accuracy[model[labelled], image[labelled]]
+    size = np.ones(len(cell))
     if worth is not None:
-        values = np.where(np.isnan(values).any(0), np.where(labelled, worth, np.nan), values)
+        by_choice = np.isnan(values).any(0) & labelled & ~np.isnan(worth).any(0)
+        values[:, by_choice] = worth[:, by_choice]
+        if voices is not None and by_choice.any():
+            size[by_choice] = voices[by_choice] / voices[by_choice].mean()
     known = np.flatnonzero(~np.isnan(values).any(0))
     # sums do not depend on the order in which the slots came
     known = known[np.lexsort((image[known], cell[known]))]
 
     filled = len(np.unique(cell))
     cells, place = np.unique(cell[known], return_inverse=True)
-    size = np.ones(len(cell)) if size is None else np.asarray(size, dtype=float)
     performance = _means(cells // max(n_groups, 1), place, image[known], values[:, known], size[known], weights, j)
     total = j * (j - 1) * n_groups
     return Outcomes(performance, total, total - filled, filled - len(cells), len(cell) - len(known))

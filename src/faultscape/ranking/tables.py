@@ -31,7 +31,7 @@ from faultscape.ties import DECIMALS
 class Duels:
     """Slots as places of models, classes and images, (S,) each; image -1 has no label.
 
-    ``worth`` (2, S) are the shares of choices for the defender and the attacker, NaN where nobody chose between them there, and ``size`` (S,) how much a slot weighs in its cell: its number of choices, in units of their mean.
+    ``worth`` (2, S) are the shares of choices for the defender and the attacker, NaN where nobody chose between them there, and ``voices`` (S,) the number of these choices.
     """
 
     defender: np.ndarray
@@ -39,7 +39,7 @@ class Duels:
     group: np.ndarray
     image: np.ndarray
     worth: np.ndarray
-    size: np.ndarray
+    voices: np.ndarray
 
     def among(self, labelled: np.ndarray) -> Duels:
         """Take the image from slots whose image is not ``labelled`` (I,) and was not chosen on."""
@@ -54,7 +54,7 @@ class Duels:
     def only(self, keep: np.ndarray) -> Duels:
         """Keep some of the slots."""
         columns = (self.defender, self.attacker, self.group, self.image)
-        return Duels(*(column[keep] for column in columns), worth=self.worth[:, keep], size=self.size[keep])
+        return Duels(*(column[keep] for column in columns), worth=self.worth[:, keep], voices=self.voices[keep])
 
     def of(self, groups: list[int]) -> Duels:
         """Keep the slots of some classes, numbered by their place in ``groups``."""
@@ -65,7 +65,7 @@ class Duels:
     def outcomes(self, accuracy: np.ndarray, weights: np.ndarray | None = None, *, groups: int) -> Outcomes:
         """Return what both sides are worth by (J, I) concordances with the truth and by choices: see `outcomes.duel_outcomes`."""
         places = (self.defender, self.attacker, self.group, self.image)
-        return duel_outcomes(*places, accuracy, weights, groups=groups, worth=self.worth, size=self.size)
+        return duel_outcomes(*places, accuracy, weights, groups=groups, worth=self.worth, voices=self.voices)
 
 
 def duels(
@@ -82,10 +82,8 @@ def duels(
                 f"a slot is of class {row.class_!r}; the classes are {', '.join(class_names)}.{closest(row.class_, class_names)}"
             )
     columns = [(model[r.defender], model[r.attacker], group[r.class_], image.get(r.image, -1)) for r in rows]
-    share, number = slot_shares(rows, choices or {})
-    chosen = number > 0
-    size = np.where(chosen, number / number[chosen].mean(), 1.0) if chosen.any() else np.ones(len(rows))
-    return Duels(*np.array(columns, dtype=np.intp).reshape(-1, 4).T, worth=np.stack([share, 1 - share]), size=size)
+    share, voices = slot_shares(rows, choices or {})
+    return Duels(*np.array(columns, dtype=np.intp).reshape(-1, 4).T, worth=np.stack([share, 1 - share]), voices=voices)
 
 
 def table(
