@@ -10,6 +10,7 @@ import subprocess
 import sys
 import typing
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,11 @@ HEAVY = (
 )
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def loaded_by(words: str) -> list[str]:
     code = f"import sys\n{words}\nprint([m for m in {HEAVY!r} if m in sys.modules])"
     return ast.literal_eval(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
@@ -61,7 +67,7 @@ def test_ranking_loads_no_library_that_takes_longer_than_ranking() -> None:
 def test_public_functions_and_modules_have_docstrings() -> None:
     bare = []
     for path in FILES:
-        tree = ast.parse(path.read_text())
+        tree = tree_of(path)
         if tree.body and not ast.get_docstring(tree):
             bare.append(str(path))
         nodes = [n for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef) and not n.name.startswith("_")]
@@ -134,9 +140,7 @@ def test_a_stage_of_scale_is_asked_by_a_frozen_dataclass_that_refuses_empty_word
 def test_verbs_are_thin() -> None:
     assert sum(len(p.read_text().splitlines()) for p in (SOURCE / "verbs").glob("*.py")) <= 2500
     for path in (SOURCE / "verbs").glob("*.py"):
-        imported = {
-            node.module for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom) and node.module
-        }
+        imported = {node.module for node in ast.walk(tree_of(path)) if isinstance(node, ast.ImportFrom) and node.module}
         others = {module for module in imported if module.startswith("faultscape.verbs.")}
         assert not others or path.stem in {"run", "demo"}, path.stem
 
@@ -300,16 +304,14 @@ def test_only_libraries_that_are_optional_or_slow_are_imported_inside_functions(
     for path in FILES:
         name = path.relative_to(SOURCE).as_posix()
         if not name.startswith("verbs/"):  # a verb imports its stage inside its one call
-            late = [
-                m for m in late_imports(ast.parse(path.read_text())) if m.split(".")[0] not in (*OPTIONAL, *SLOW, *OF_SYSTEMS)
-            ]
+            late = [m for m in late_imports(tree_of(path)) if m.split(".")[0] not in (*OPTIONAL, *SLOW, *OF_SYSTEMS)]
             found |= {name: late} if late else {}
     assert {name: late for name, late in found.items() if name not in LATE} == {}
     assert sorted(found) == sorted(LATE)
 
 
 def test_no_dict_of_anything_crosses_a_room() -> None:
-    trees = {path: ast.parse(path.read_text()) for path in FILES}
+    trees = {path: tree_of(path) for path in FILES}
     modules = {
         path: ".".join(("faultscape", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
         for path in FILES

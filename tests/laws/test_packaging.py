@@ -51,18 +51,23 @@ FOLDERS = {
 
 def imported(*folders: str) -> set[str]:
     """Modules of other packages that the files of these folders import, wherever in a file that is."""
-    found = set()
     files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
     own = {"faultscape"} | {path.stem for path in files if "src" not in path.relative_to(ROOT).parts}
-    for path in files:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                found |= {alias.name.partition(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                found.add(node.module.partition(".")[0])
-            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.importorskip":
-                found.add(ast.literal_eval(node.args[0]).partition(".")[0])
-    return found - own - set(sys.stdlib_module_names)
+    return set().union(*map(imported_by, files)) - own - set(sys.stdlib_module_names)
+
+
+@cache
+def imported_by(path: Path) -> set[str]:
+    """Modules that one file imports."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "importorskip":
+            found.add(ast.literal_eval(node.args[0]).partition(".")[0])
+    return found
 
 
 def modules(lines: list[str]) -> set[str]:
