@@ -55,8 +55,8 @@ def digest(token: str) -> str:
 
 
 def _annotator(row: Sequence[Any]) -> Annotator:
-    *said, token = row
-    return Annotator(*said, token[:_LINK])
+    pseudonym, name, role, since, token = row
+    return Annotator(pseudonym, name, role, since, token[:_LINK])
 
 
 class Annotators:
