@@ -18,15 +18,19 @@ from faultscape.labelling import answers as said
 from faultscape.labelling.people.annotator_agreement import alpha, pair_agreement
 from faultscape.labelling.people.choice_forecast import forecast_answers
 from faultscape.labelling.people.choices import consistency, side_bias
+from faultscape.nouns import Slots
 from faultscape.ranking.catalogue import entry
-from faultscape.stages.asked_items import CHOICES
+from faultscape.stages import evidence
+from faultscape.stages.asked_items import CHOICES, choice_items
 from faultscape.stages.choice_evidence import WORTH, counting, shares
+from faultscape.stages.label_counts import questions
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.standings import Standings
 from faultscape.study.answers.annotators import ORGANISER, Annotator
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.labels import Answers
 from faultscape.study.answers.schema import TRAINING
+from faultscape.study.settings import read_settings
 
 NONE = "–"
 _CODES = {"first": 0, "second": 1, "both good": 2, "both bad": 3, "not sure": 4, "skip": 5}
@@ -158,16 +162,33 @@ def results(campaign: Campaign, standings: StandingsNow) -> ResultFacts:
         rankings = [(entry(name).title, _leaders(found, name)) for name, one in found.rankings.items() if not one.unusable]
     except FaultscapeError as error:
         why = str(error)
-    if campaign.task != CHOICES:
-        rows = Answers(root, campaign.database).answers(options.truth)
-        people = {row[2] for row in rows}
-        return ResultFacts(len(rows), len(people), rankings, notes, [], _question_agreement(rows), [], why)
-    models = tuple(campaign.settings.models)
-    kept, _ = counting(root, options.truth, models, (), database=campaign.database)
+    try:
+        slots = evidence.current(root, options.selection, Answers(root, campaign.database).discarded())
+        if campaign.task != CHOICES:
+            rows = _asked_answers(campaign, slots)
+            people = {row[2] for row in rows}
+            return ResultFacts(len(rows), len(people), rankings, notes, [], _question_agreement(rows), [], why)
+        kept = _asked_choices(campaign, slots)
+    except FaultscapeError as error:
+        return ResultFacts(0, 0, rankings, notes, [], [], [], why or str(error))
     people = {one.annotator for one in kept}
     return ResultFacts(
         len(kept), len(people), rankings, notes, _forecasts(kept), _choice_agreement(kept), _disagreeing(kept), why
     )
+
+
+def _asked_choices(campaign: Campaign, slots: Slots) -> list[Choice]:
+    """Return the choices that count: between two models that the selection compares on that image, as it counts now; skips say nothing."""
+    asked = {(item.image, item.first, item.second) for item in choice_items(slots)}
+    kept, _ = counting(campaign.root, campaign.options.truth, slots.models, database=campaign.database)
+    return [one for one in kept if (one.image, *sorted((one.first, one.second))) in asked and one.chosen in WORTH]
+
+
+def _asked_answers(campaign: Campaign, slots: Slots) -> list[said.Answer]:
+    """Return the answers that count, of each person and question the latest: to questions that the selection asks, as it counts now."""
+    asked = questions(campaign.root, read_settings(campaign.root), slots, campaign.options.truth)
+    rows = Answers(campaign.root, campaign.database).answers(campaign.options.truth)
+    return [row for row in said.latest(rows) if row[:2] in asked]
 
 
 def _leaders(found: Standings, name: str) -> list[LeaderRow]:
@@ -210,14 +231,13 @@ def _forecasts(kept: Sequence[Choice]) -> list[tuple[str, str, str, str]]:
 
 
 def _choice_agreement(kept: Sequence[Choice]) -> list[tuple[str, str]]:
-    rows = [one if one.first <= one.second else one.turned for one in kept if one.chosen != "skip"]
+    rows = [one if one.first <= one.second else one.turned for one in kept]
     items = [f"{one.image}\0{one.first}\0{one.second}" for one in rows]
     labels = [{"first": 0, "second": 1}.get(one.chosen, 2) for one in rows]
     return _agreement(items, [one.annotator for one in rows], labels)
 
 
 def _question_agreement(rows: Sequence[said.Answer]) -> list[tuple[str, str]]:
-    rows = said.latest(rows)
     return _agreement(
         [f"{row[0]}\0{row[1]}" for row in rows], [row[2] for row in rows], [said.WORDS.index(row[3]) for row in rows]
     )

@@ -1,0 +1,129 @@
+"""What the pages of people and of results say of a campaign: only what counts, and no more than is known."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import faultscape as fs
+import made
+import made_answers
+from faultscape.errors import RankingError
+from faultscape.nouns import PairSlot
+from faultscape.study.answers.choices import Choice, Choices
+from faultscape.study.answers.database import Database
+from faultscape.study.answers.labels import Answers
+from faultscape.study.tables.corpus import read_corpus
+
+pytest.importorskip("fastapi")
+
+from faultscape.stages.asked_items import ChoiceItem, choice_items
+from faultscape.stages.evidence import current
+from faultscape.stages.rank.live import standings_now
+from faultscape.stages.serve.campaign import Campaign
+from faultscape.stages.serve.facts import ResultFacts, results
+from faultscape.stages.serve.options import CampaignRules, ServeOptions
+from faultscape.standings import Standings
+
+DUELS = "main"
+MODELS = ("model-0", "model-1", "model-2")
+
+
+@pytest.fixture(scope="module")
+def maps(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Three models, and a selection of duels with spares."""
+    folder = tmp_path_factory.mktemp("results")
+    corpus = made.corpus(folder / "corpus", images=40, models=3)
+    study = str(made.collected(corpus, folder / "study", shard_size=64))
+    fs.predict(study, {name: str(path) for name, path in corpus.models.items()}, engine="local")
+    fs.compare(study, engine="local")
+    fs.select(study, per_class=2)
+    return study
+
+
+@pytest.fixture
+def study(maps: str, tmp_path: Path) -> Path:
+    shutil.copytree(maps, tmp_path / "study")
+    return tmp_path / "study"
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    """Three classifiers, and a selection of pairs about whose classes people are asked."""
+    made_study = made_answers.study(tmp_path / "made", images=60)
+    fs.select(made_study.study, top=3)
+    return Path(made_study.study)
+
+
+def pairs(study: Path) -> list[PairSlot]:
+    return current(study, DUELS, Answers(study).discarded()).pairs
+
+
+@contextmanager
+def campaign(study: Path, **rules: Any) -> Iterator[Campaign]:
+    with closing(Database(study, stay_open=True)) as database:
+        yield Campaign(study, ServeOptions("127.0.0.1", 0, campaign=CampaignRules(**rules)), database)
+
+
+def asked(study: Path) -> list[ChoiceItem]:
+    return choice_items(current(study, DUELS, Answers(study).discarded()))
+
+
+def choose(study: Path, item: ChoiceItem, said: str, *people: str) -> None:
+    Choices(study).add_all([Choice(item.image, item.first, item.second, said, who) for who in people], "test")
+
+
+def no_standings() -> Standings:
+    raise RankingError("not ranked here")
+
+
+def found(study: Path) -> ResultFacts:
+    with campaign(study) as under_way:
+        return results(under_way, no_standings)
+
+
+def test_choices_count_as_rank_counts_them(study: Path) -> None:
+    """Not of images that were discarded, nor between models that the selection does not compare there; a skip is none."""
+    first_of = {item.image: item for item in reversed(asked(study))}
+    kept, thrown, skipped = list(first_of.values())[:3]
+    beside = next(image.id for image in read_corpus(study) if image.id not in first_of)
+    choose(study, kept, "first", "ann", "ben")
+    choose(study, thrown, "first", "ann")
+    choose(study, thrown, "second", "ben")
+    choose(study, skipped, "skip", "ann", "cyd")
+    choose(study, ChoiceItem("", beside, kept.first, kept.second), "first", "dan")
+    here = {(item.first, item.second) for item in asked(study) if item.image == kept.image}
+    for pair in set(combinations(MODELS, 2)) - here:
+        choose(study, ChoiceItem("", kept.image, *pair), "first", "eve")
+    before = found(study)
+    assert (before.answers, before.people) == (4, 2)
+    assert [image for image, *_ in before.disagreeing] == [thrown.image]
+    Answers(study).discard([(thrown.image, "blurred")], "test")
+    after = found(study)
+    assert (after.answers, after.people) == (2, 2)
+    assert after.disagreeing == []
+    assert [row[:2] for row in after.forecasts] == [(kept.first, kept.second)]
+    assert standings_now(study, DUELS, "labels").labels["by_choice"] == 1
+
+
+def test_answers_count_that_the_selection_asks_for(questions: Path) -> None:
+    (image, class_), (other, _) = [(row.image, row.label_a) for row in pairs(questions)[:2]]
+    beside = next(one.id for one in read_corpus(questions) if one.id not in {row.image for row in pairs(questions)})
+    said = [
+        (image, class_, "ann", "no"),
+        (image, class_, "ann", "yes"),
+        (image, class_, "ben", "yes"),
+        (beside, class_, "cyd", "yes"),
+    ]
+    Answers(questions).answer(
+        [*said, *((other, row.label_a, "dan", "no") for row in pairs(questions) if row.image == other)], "test"
+    )
+    assert (found(questions).answers, found(questions).people) == (3, 3)
+    Answers(questions).discard([(other, "blurred")], "test")
+    assert (found(questions).answers, found(questions).people) == (2, 2)
