@@ -23,6 +23,7 @@ from faultscape.study.tables.corpus import read_corpus
 
 pytest.importorskip("fastapi")
 
+from faultscape.ranking.replicates import FEW
 from faultscape.stages.asked_items import ChoiceItem, choice_items
 from faultscape.stages.evidence import current
 from faultscape.stages.rank.live import standings_now
@@ -39,11 +40,11 @@ MODELS = ("model-0", "model-1", "model-2")
 def maps(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Three models, and a selection of duels with spares."""
     folder = tmp_path_factory.mktemp("results")
-    corpus = made.corpus(folder / "corpus", images=40, models=3)
+    corpus = made.corpus(folder / "corpus", images=60, models=3)
     study = str(made.collected(corpus, folder / "study", shard_size=64))
     fs.predict(study, {name: str(path) for name, path in corpus.models.items()}, engine="local")
     fs.compare(study, engine="local")
-    fs.select(study, per_class=2)
+    fs.select(study, per_class=6)
     return study
 
 
@@ -61,7 +62,7 @@ def questions(tmp_path: Path) -> Path:
     return Path(made_study.study)
 
 
-def pairs(study: Path) -> list[PairSlot]:
+def pairs(study: Path) -> tuple[PairSlot, ...]:
     return current(study, DUELS, Answers(study).discarded()).pairs
 
 
@@ -108,7 +109,7 @@ def test_choices_count_as_rank_counts_them(study: Path) -> None:
     after = found(study)
     assert (after.answers, after.people) == (2, 2)
     assert after.disagreeing == []
-    assert [row[:2] for row in after.forecasts] == [(kept.first, kept.second)]
+    assert [row[:2] for row in after.forecasts.rows] == [(kept.first, kept.second)]
     assert standings_now(study, DUELS, "labels").labels["by_choice"] == 1
 
 
@@ -127,3 +128,55 @@ def test_answers_count_that_the_selection_asks_for(questions: Path) -> None:
     assert (found(questions).answers, found(questions).people) == (3, 3)
     Answers(questions).discard([(other, "blurred")], "test")
     assert (found(questions).answers, found(questions).people) == (2, 2)
+
+
+def test_an_image_is_one_vote_however_many_people_answer_and_however_often(study: Path) -> None:
+    """Two people who choose alike on two images, one of them twice, have said two things, not five; a ranking tells nothing of fewer than ten."""
+    pair = most_asked(study)
+    first, second = pair[0].first, pair[0].second
+    for item in pair[:2]:
+        choose(study, item, "first", "ann", "ben")
+    Choices(study).add_all([Choice(pair[0].image, first, second, "second", "ann", repeat=1)], "test")
+    (row,) = found(study).forecasts.rows
+    assert row[:2] == (first, second)
+    assert (
+        row[2] == f"1.75 to 0.25; of {len(pair)} images"
+    )  # ann's two answers are one half, so that of her and ben three quarters
+    assert row[3].startswith("forecast: ")
+    assert row[3].count("more images") == 1
+
+
+def test_an_order_is_not_settled_of_fewer_images_than_a_ranking_needs(study: Path) -> None:
+    pair = most_asked(study)
+    for item in pair[: FEW - 1]:
+        choose(study, item, "first", "ann", "ben", "cyd")
+    assert len(pair) >= FEW
+    assert found(study).forecasts.rows[0][3].startswith("forecast: ")
+    choose(study, pair[FEW - 1], "first", "ann")
+    assert found(study).forecasts.rows[0][2:] == (f"{FEW} to 0; of {len(pair)} images", "settled now")
+
+
+def test_an_order_is_settled_as_surely_as_an_interval_of_95_per_cent_says(study: Path) -> None:
+    """Of ten images 8 to 2 leave a chance of 3 % that the order is the other one, which is more than such an interval leaves on a side."""
+    for k, item in enumerate(most_asked(study)[:FEW]):
+        choose(study, item, "first" if k < 8 else "second", "ann")
+    assert found(study).forecasts.rows[0][3].startswith("forecast: ")
+
+
+def test_images_of_a_group_are_one_vote(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = most_asked(study)
+    scene = {item.image: f"scene {k % 5}" for k, item in enumerate(pair)}
+    monkeypatch.setattr("faultscape.stages.snapshot.Snapshot.groups", scene)
+    for item in pair[:FEW]:
+        choose(study, item, "first", "ann")
+    forecasts = found(study).forecasts
+    assert forecasts.rows[0][2] == "5 to 0; of 5 groups"
+    assert forecasts.rows[0][3].startswith("forecast: ")
+
+
+def most_asked(study: Path) -> list[ChoiceItem]:
+    """What is asked of the two models that are asked about most."""
+    of: dict[tuple[str, str], list[ChoiceItem]] = {}
+    for item in asked(study):
+        of.setdefault((item.first, item.second), []).append(item)
+    return max(of.values(), key=len)

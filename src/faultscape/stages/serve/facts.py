@@ -6,25 +6,28 @@ Conventions: numbers are words, made for tables; what cannot be known is a dash.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
-from statistics import median
+from statistics import fmean, median
 
 import numpy as np
 
-from faultscape.errors import FaultscapeError
+from faultscape.errors import FaultscapeError, counted
 from faultscape.labelling import answers as said
 from faultscape.labelling.people.annotator_agreement import alpha, pair_agreement
-from faultscape.labelling.people.choice_forecast import forecast_answers
+from faultscape.labelling.people.choice_forecast import forecast_answers, votes_of
 from faultscape.labelling.people.choices import consistency, side_bias
+from faultscape.metrics.intervals.units import LEAST, LEVEL
 from faultscape.nouns import Slots
 from faultscape.ranking.catalogue import entry
+from faultscape.ranking.replicates import FEW
 from faultscape.stages import evidence
-from faultscape.stages.asked_items import CHOICES, choice_items
+from faultscape.stages.asked_items import CHOICES, ChoiceItem, choice_items
 from faultscape.stages.choice_evidence import WORTH, counting, shares
 from faultscape.stages.label_counts import questions
 from faultscape.stages.serve.campaign import Campaign
+from faultscape.stages.snapshot import Snapshot
 from faultscape.standings import Standings
 from faultscape.study.answers.annotators import ORGANISER, Annotator
 from faultscape.study.answers.choices import Choice, Choices
@@ -33,6 +36,7 @@ from faultscape.study.answers.schema import TRAINING
 from faultscape.study.settings import read_settings
 
 NONE = "–"
+_SURE = (1 + LEVEL) / 2  # of an order: an interval of 95 % leaves as much on either side
 _CODES = {"first": 0, "second": 1, "both good": 2, "both bad": 3, "not sure": 4, "skip": 5}
 StandingsNow = Callable[[], Standings]
 
@@ -63,6 +67,16 @@ class LeaderRow:
 
 
 @dataclass(frozen=True)
+class Forecasts:
+    """Of each two models how they stand and how many more it takes, in words; of which units, and from how many on and at which chance of the other order an order counts as settled."""
+
+    rows: list[tuple[str, str, str, str]] = field(default_factory=list)
+    unit: str = "image"
+    least: int = FEW
+    chance: float = 1 - _SURE
+
+
+@dataclass(frozen=True)
 class ResultFacts:
     """What the page of results shows; ``why`` says why there are no standings yet."""
 
@@ -70,7 +84,7 @@ class ResultFacts:
     people: int
     rankings: list[tuple[str, list[LeaderRow]]]
     notes: tuple[str, ...]
-    forecasts: list[tuple[str, str, str, str]]
+    forecasts: Forecasts
     agreement: list[tuple[str, str]]
     disagreeing: list[tuple[str, str, float, str]]
     why: str = ""
@@ -167,14 +181,13 @@ def results(campaign: Campaign, standings: StandingsNow) -> ResultFacts:
         if campaign.task != CHOICES:
             rows = _asked_answers(campaign, slots)
             people = {row[2] for row in rows}
-            return ResultFacts(len(rows), len(people), rankings, notes, [], _question_agreement(rows), [], why)
+            return ResultFacts(len(rows), len(people), rankings, notes, Forecasts(), _question_agreement(rows), [], why)
         kept = _asked_choices(campaign, slots)
     except FaultscapeError as error:
-        return ResultFacts(0, 0, rankings, notes, [], [], [], why or str(error))
+        return ResultFacts(0, 0, rankings, notes, Forecasts(), [], [], why or str(error))
     people = {one.annotator for one in kept}
-    return ResultFacts(
-        len(kept), len(people), rankings, notes, _forecasts(kept), _choice_agreement(kept), _disagreeing(kept), why
-    )
+    forecasts = _forecasts(kept, choice_items(slots), Snapshot(root).groups)
+    return ResultFacts(len(kept), len(people), rankings, notes, forecasts, _choice_agreement(kept), _disagreeing(kept), why)
 
 
 def _asked_choices(campaign: Campaign, slots: Slots) -> list[Choice]:
@@ -211,23 +224,31 @@ def _leaders(found: Standings, name: str) -> list[LeaderRow]:
     return out
 
 
-def _forecasts(kept: Sequence[Choice]) -> list[tuple[str, str, str, str]]:
-    """Return for each two models how the choices stand, and a forecast of how many more would settle their order."""
-    wins: dict[tuple[str, str], list[float]] = {}
-    for one in kept:
-        choice = one if one.first <= one.second else one.turned
-        if choice.chosen in WORTH:
-            held = wins.setdefault((choice.first, choice.second), [0.0, 0.0, 0.0])
-            held[{"first": 0, "second": 1}.get(choice.chosen, 2)] += 1
-    return [
-        (
-            a,
-            b,
-            f"{won:.0f} to {lost:.0f}" + (f", {none:.0f} neither" if none else ""),
-            str(forecast_answers(won, lost, none, worlds=500, limit=500)),
-        )
-        for (a, b), (won, lost, none) in sorted(wins.items())
-    ]
+def _forecasts(kept: Sequence[Choice], asked: Sequence[ChoiceItem], groups: Mapping[str, str]) -> Forecasts:
+    """Return for each two models how the images stand, and a forecast of how many more would settle their order.
+
+    What people say of one image, or of images of one group, is not independent: each is one vote, the mean of its people, as each person's is that of repeats.
+    """
+    held = shares(kept)
+    grouped = any(groups.get(image) for image, _, _ in held)
+    unit, least = ("group", LEAST) if grouped else ("image", FEW)
+    votes: dict[tuple[str, str], dict[tuple[str, str], list[float]]] = {}
+    for (image, first, second), (share, _) in held.items():
+        of = votes.setdefault((first, second), {})
+        of.setdefault(_unit(image, groups), []).append(share)
+    rows = []
+    for (first, second), of in sorted(votes.items()):
+        won, lost, none = votes_of(map(fmean, of.values()))
+        there = {_unit(item.image, groups) for item in asked if (item.first, item.second) == (first, second)}
+        stand = f"{won:.3g} to {lost:.3g}" + (f", {none:.0f} neither" if none else "") + f"; of {counted(len(there), unit)}"
+        said_ = forecast_answers(won, lost, none, level=_SURE, least=least, unit=unit, worlds=500, limit=500)
+        rows.append((first, second, stand, str(said_)))
+    return Forecasts(rows, unit, least, 1 - _SURE)
+
+
+def _unit(image: str, groups: Mapping[str, str]) -> tuple[str, str]:
+    """Return what stands for the group of an image, or the image where it is alone."""
+    return ("group", group) if (group := groups.get(image)) else ("image", image)
 
 
 def _choice_agreement(kept: Sequence[Choice]) -> list[tuple[str, str]]:
