@@ -28,7 +28,7 @@ from faultscape.stages.asked_items import ChoiceItem, choice_items
 from faultscape.stages.evidence import current
 from faultscape.stages.rank.live import standings_now
 from faultscape.stages.serve.campaign import Campaign
-from faultscape.stages.serve.facts import ResultFacts, results
+from faultscape.stages.serve.facts import ResultFacts, people_rows, results
 from faultscape.stages.serve.options import CampaignRules, ServeOptions
 from faultscape.standings import Standings
 
@@ -128,6 +128,21 @@ def test_answers_count_that_the_selection_asks_for(questions: Path) -> None:
     assert (found(questions).answers, found(questions).people) == (3, 3)
     Answers(questions).discard([(other, "blurred")], "test")
     assert (found(questions).answers, found(questions).people) == (2, 2)
+
+
+def test_people_who_answer_questions_have_their_time_and_their_training(questions: Path, tmp_path: Path) -> None:
+    training = tmp_path / "training.csv"
+    images = [image.id for image in read_corpus(questions)][:2]
+    training.write_text(f"image,class,answer\n{images[0]},cat,yes\n{images[1]},dog,no\n")
+    with campaign(questions, training=str(training)) as under_way:
+        for given, (word, seconds) in zip(
+            under_way.items_for("ann", (), 5), [("yes", 9), ("unsure", 9), ("no", 2), ("yes", 4), ("no", 7)], strict=True
+        ):
+            said = {"key": f"key-{given.item.id}", "id": given.item.id, "repeat": 0, "chosen": word, "seconds": seconds}
+            assert under_way.take("ann", said) == ""
+            assert under_way.take("ann", {**said, "key": f"{said['key']}-2"}) == ""  # the same answer again, as after an undo
+        (row,) = people_rows(under_way, [])
+    assert (row.answers, row.seconds, row.training) == (3, "4.0", "1 of 2")
 
 
 def test_an_image_is_one_vote_however_many_people_answer_and_however_often(study: Path) -> None:

@@ -23,7 +23,7 @@ from faultscape.nouns import Slots
 from faultscape.ranking.catalogue import entry
 from faultscape.ranking.replicates import FEW
 from faultscape.stages import evidence
-from faultscape.stages.asked_items import CHOICES, ChoiceItem, choice_items
+from faultscape.stages.asked_items import CHOICES, ChoiceItem, choice_items, item_id
 from faultscape.stages.choice_evidence import WORTH, counting, shares
 from faultscape.stages.label_counts import questions
 from faultscape.stages.serve.campaign import Campaign
@@ -32,7 +32,7 @@ from faultscape.standings import Standings
 from faultscape.study.answers.annotators import ORGANISER, Annotator
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.labels import Answers
-from faultscape.study.answers.schema import TRAINING
+from faultscape.study.answers.schema import ANSWERS, TRAINING
 from faultscape.study.settings import read_settings
 
 NONE = "–"
@@ -98,39 +98,60 @@ def people_rows(campaign: Campaign, people: Sequence[Annotator]) -> list[PersonR
     return [told.row(name, known.get(name)) for name in names]
 
 
+@dataclass(frozen=True)
+class _Said:
+    """What one person said, of a choice or a question: in how many seconds, and of training whether it was expected."""
+
+    annotator: str
+    seconds: float | None
+    right: bool = False
+
+
 class _Told:
     """What was said so far, person by person."""
 
     def __init__(self, campaign: Campaign) -> None:
-        self._campaign = campaign
-        choices, truth = Choices(campaign.root, campaign.database), campaign.options.truth
+        self._campaign, self._choices = campaign, list[Choice]()
         if campaign.task == CHOICES:
-            self._rows = choices.choices(truth)
-            self._training = choices.choices(TRAINING)
-            self.who = list(dict.fromkeys(one.annotator for one in (*self._rows, *self._training)))
-            self._numbers: dict[str, int] = {}
+            held = Choices(campaign.root, campaign.database)
+            self._choices, training = held.choices(campaign.options.truth), held.choices(TRAINING)
+            self._said = [_Said(one.annotator, one.seconds) for one in self._choices]
+            self._training = [_Said(one.annotator, one.seconds, _is_right(campaign, one)) for one in training]
         else:
-            held = Answers(campaign.root, campaign.database)
-            rows = held.answers(truth)
-            self._rows, self._training = [], []
-            self.who = list(dict.fromkeys(row[2] for row in rows))
-            self._numbers = {who: sum(row[2] == who for row in rows) for who in self.who}
+            self._said = _timed_answers(campaign, campaign.options.truth)
+            self._training = _timed_answers(campaign, TRAINING)
+        self.who = list(dict.fromkeys(one.annotator for one in (*self._said, *self._training)))
 
     def row(self, pseudonym: str, known: Annotator | None) -> PersonRow:
-        mine = [one for one in self._rows if one.annotator == pseudonym]
-        trained = [one for one in self._training if one.annotator == pseudonym]
+        mine = [one for one in self._said if one.annotator == pseudonym]
+        trained = [one.right for one in self._training if one.annotator == pseudonym]
         seconds = [one.seconds for one in mine if one.seconds is not None]
-        right = self._campaign.right_in_training(trained)
         return PersonRow(
             pseudonym,
             known.name if known else "",
             known is not None and known.role == ORGANISER,
-            self._numbers.get(pseudonym, len(mine)),
+            len(mine),
             self._campaign.left_for(pseudonym) if known else 0,
             f"{median(seconds):.1f}" if seconds else NONE,
-            *_habits(mine),
-            f"{right} of {len(trained)}" if trained else NONE,
+            *_habits([one for one in self._choices if one.annotator == pseudonym]),
+            f"{sum(trained)} of {len(trained)}" if trained else NONE,
         )
+
+
+def _is_right(campaign: Campaign, training: Choice) -> bool:
+    one = training if training.first <= training.second else training.turned
+    return one.chosen == campaign.expected(item_id(TRAINING, one.image, one.first, one.second))
+
+
+def _timed_answers(campaign: Campaign, truth: str) -> list[_Said]:
+    """Return the yes/no answers of a truth, of each person and question the latest."""
+    counts = {row[:3]: row for row in Answers(campaign.root, campaign.database).answers(truth)}
+    stored = campaign.database.read(ANSWERS, "image", "class", "annotator", "seconds", truth=truth)
+    seconds = {tuple(key): took for *key, took in stored}  # of a class that is called otherwise since, none
+    return [
+        _Said(who, seconds.get((image, class_, who)), answer == campaign.expected(item_id(TRAINING, image, class_)))
+        for image, class_, who, answer in counts.values()
+    ]
 
 
 def _habits(mine: Sequence[Choice]) -> tuple[str, str]:
