@@ -15,6 +15,7 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.errors import RankingError
+from faultscape.labelling.people.estimated_accuracy import COMMON
 from faultscape.nouns import PairSlot
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
@@ -143,6 +144,22 @@ def test_people_who_answer_questions_have_their_time_and_their_training(question
             assert under_way.take("ann", {**said, "key": f"{said['key']}-2"}) == ""  # the same answer again, as after an undo
         (row,) = people_rows(under_way, [])
     assert (row.answers, row.seconds, row.training) == (3, "4.0", "1 of 2")
+
+
+def test_the_accuracy_of_people_is_estimated_where_three_of_them_meet_often_enough(questions: Path) -> None:
+    """Ann and ben are right, cyd on every other question; dan met nobody often enough, and what somebody is unsure of says nothing."""
+    images = [image.id for image in read_corpus(questions)][:COMMON]
+    truth = ["yes", "no", "no", "yes"] * (COMMON // 4)
+    rows = [(image, "cat", who, word) for image, word in zip(images, truth, strict=True) for who in ("ann", "ben")]
+    rows += [(image, "cat", "cyd", ("yes", "no")[k // 2 % 2]) for k, image in enumerate(images)]
+    Answers(questions).answer([*rows, *((image, "cat", "dan", "yes") for image in images[1:])], "test")
+    with campaign(questions) as under_way:
+        said = {row.pseudonym: row.accuracy for row in people_rows(under_way, [])}
+        assert said["ann"] == said["ben"] == "93 %"  # few answers are taken for an average person's in part
+        assert 45 < int(said["cyd"].removesuffix(" %")) < 65
+        assert said["dan"] == f"– ({COMMON - 1} of {COMMON} items)"
+        Answers(questions).answer([(images[0], "cat", "ben", "unsure")], "test")
+        assert {row.accuracy for row in people_rows(under_way, [])} == {f"– ({COMMON - 1} of {COMMON} items)"}
 
 
 def test_an_image_is_one_vote_however_many_people_answer_and_however_often(study: Path) -> None:

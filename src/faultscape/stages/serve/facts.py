@@ -18,6 +18,7 @@ from faultscape.labelling import answers as said
 from faultscape.labelling.people.annotator_agreement import alpha, pair_agreement
 from faultscape.labelling.people.choice_forecast import forecast_answers, votes_of
 from faultscape.labelling.people.choices import consistency, side_bias
+from faultscape.labelling.people.estimated_accuracy import COMMON, estimated_accuracy
 from faultscape.metrics.intervals.units import LEAST, LEVEL
 from faultscape.nouns import Slots
 from faultscape.ranking.catalogue import entry
@@ -38,6 +39,7 @@ from faultscape.study.settings import read_settings
 NONE = "–"
 _SURE = (1 + LEVEL) / 2  # of an order: an interval of 95 % leaves as much on either side
 _CODES = {"first": 0, "second": 1, "both good": 2, "both bad": 3, "not sure": 4, "skip": 5}
+_ANSWER_CODES = {"no": 0, "yes": 1, "unsure": 2}
 StandingsNow = Callable[[], Standings]
 
 
@@ -54,6 +56,7 @@ class PersonRow:
     consistency: str
     side: str
     training: str
+    accuracy: str
 
 
 @dataclass(frozen=True)
@@ -100,11 +103,14 @@ def people_rows(campaign: Campaign, people: Sequence[Annotator]) -> list[PersonR
 
 @dataclass(frozen=True)
 class _Said:
-    """What one person said, of a choice or a question: in how many seconds, and of training whether it was expected."""
+    """What one person said of an item: which of two classes, 2 for neither; in how many seconds; whether for the first time; and of training whether it was expected."""
 
     annotator: str
+    item: tuple[str, ...]
+    class_: int
     seconds: float | None
-    right: bool = False
+    first: bool
+    right: bool
 
 
 class _Told:
@@ -115,12 +121,12 @@ class _Told:
         if campaign.task == CHOICES:
             held = Choices(campaign.root, campaign.database)
             self._choices, training = held.choices(campaign.options.truth), held.choices(TRAINING)
-            self._said = [_Said(one.annotator, one.seconds) for one in self._choices]
-            self._training = [_Said(one.annotator, one.seconds, _is_right(campaign, one)) for one in training]
+            self._said, self._training = ([_said_of(campaign, one) for one in rows] for rows in (self._choices, training))
         else:
             self._said = _timed_answers(campaign, campaign.options.truth)
             self._training = _timed_answers(campaign, TRAINING)
         self.who = list(dict.fromkeys(one.annotator for one in (*self._said, *self._training)))
+        self._accuracy = _accuracies(self._said, symmetric=campaign.task == CHOICES)
 
     def row(self, pseudonym: str, known: Annotator | None) -> PersonRow:
         mine = [one for one in self._said if one.annotator == pseudonym]
@@ -135,12 +141,29 @@ class _Told:
             f"{median(seconds):.1f}" if seconds else NONE,
             *_habits([one for one in self._choices if one.annotator == pseudonym]),
             f"{sum(trained)} of {len(trained)}" if trained else NONE,
+            self._accuracy.get(pseudonym, NONE),
         )
 
 
-def _is_right(campaign: Campaign, training: Choice) -> bool:
-    one = training if training.first <= training.second else training.turned
-    return one.chosen == campaign.expected(item_id(TRAINING, one.image, one.first, one.second))
+def _accuracies(said_: Sequence[_Said], *, symmetric: bool) -> dict[str, str]:
+    """Return {pseudonym: how likely they are right, in words, or why that is not known}."""
+    once = [one for one in said_ if one.first]
+    who, person = np.unique([one.annotator for one in once], return_inverse=True)
+    numbers = {item: k for k, item in enumerate(dict.fromkeys(one.item for one in once))}
+    items, classes = [numbers[one.item] for one in once], [one.class_ for one in once]
+    found = estimated_accuracy(items, person, classes, symmetric=symmetric)
+    words = [
+        f"{NONE} ({number} of {COMMON} items)" if math.isnan(value) else f"{100 * value:.0f} %"
+        for value, number in zip(found.value.tolist(), found.common.tolist(), strict=True)
+    ]
+    return dict(zip(who.tolist(), words, strict=True))
+
+
+def _said_of(campaign: Campaign, choice: Choice) -> _Said:
+    one = choice if choice.first <= choice.second else choice.turned
+    right = one.chosen == campaign.expected(item_id(TRAINING, one.image, one.first, one.second))
+    item = (one.image, one.first, one.second, one.first_shown, one.second_shown)
+    return _Said(one.annotator, item, min(_CODES[one.chosen], 2), one.seconds, one.repeat == 0, right)
 
 
 def _timed_answers(campaign: Campaign, truth: str) -> list[_Said]:
@@ -149,7 +172,14 @@ def _timed_answers(campaign: Campaign, truth: str) -> list[_Said]:
     stored = campaign.database.read(ANSWERS, "image", "class", "annotator", "seconds", truth=truth)
     seconds = {tuple(key): took for *key, took in stored}  # of a class that is called otherwise since, none
     return [
-        _Said(who, seconds.get((image, class_, who)), answer == campaign.expected(item_id(TRAINING, image, class_)))
+        _Said(
+            who,
+            (image, class_),
+            _ANSWER_CODES[answer],
+            seconds.get((image, class_, who)),
+            True,
+            answer == campaign.expected(item_id(TRAINING, image, class_)),
+        )
         for image, class_, who, answer in counts.values()
     ]
 
