@@ -15,7 +15,7 @@ import faultscape as fs
 import made
 import made_answers
 from faultscape.errors import RankingError
-from faultscape.labelling.people.estimated_accuracy import COMMON
+from faultscape.labelling.people.estimated_accuracy import COMMON, estimated_accuracy
 from faultscape.nouns import PairSlot
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
@@ -160,6 +160,23 @@ def test_the_accuracy_of_people_is_estimated_where_three_of_them_meet_often_enou
         assert said["dan"] == f"– ({COMMON - 1} of {COMMON} items)"
         Answers(questions).answer([(images[0], "cat", "ben", "unsure")], "test")
         assert {row.accuracy for row in people_rows(under_way, [])} == {f"– ({COMMON - 1} of {COMMON} items)"}
+
+
+def test_the_accuracy_of_choices_takes_the_first_answer_and_no_model_for_the_likelier(study: Path) -> None:
+    """Of ten images on which ann and ben differ, that ben says what all say elsewhere makes him no better."""
+    images = [image.id for image in read_corpus(study)][: COMMON + 10]
+    said = [(k, who, "first") for k in range(COMMON) for who in range(3)]
+    said += [(k, who, ("second", "first")[who]) for k in range(COMMON, COMMON + 10) for who in range(2)]
+    rows = [Choice(images[k], *MODELS[:2], word, ("ann", "ben", "cyd")[who]) for k, who, word in said]
+    again = [Choice(image, *MODELS[:2], "second", "ann", repeat=1) for image in images]
+    Choices(study).add_all([*rows, *again], "test")
+    by_hand = estimated_accuracy(
+        [k for k, _, _ in said], [who for _, who, _ in said], [word == "second" for *_, word in said], symmetric=True
+    )
+    with campaign(study) as under_way:
+        shown = [row.accuracy for row in people_rows(under_way, [])]
+    assert shown == [f"{100 * value:.0f} %" for value in by_hand.value]
+    assert shown[0] == shown[1]
 
 
 def test_an_image_is_one_vote_however_many_people_answer_and_however_often(study: Path) -> None:
