@@ -9,22 +9,27 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import faultscape as fs
 import made
 import made_answers
 from faultscape.errors import RankingError
+from faultscape.labelling.answers import majority
 from faultscape.labelling.people.estimated_accuracy import COMMON, estimated_accuracy
 from faultscape.nouns import PairSlot
+from faultscape.stages.label_counts import questions as asked_questions
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
+from faultscape.study.settings import read_settings
 from faultscape.study.tables.corpus import read_corpus
 
 pytest.importorskip("fastapi")
 
 from faultscape.ranking.replicates import FEW
+from faultscape.reporting.template import template
 from faultscape.stages.asked_items import ChoiceItem, choice_items
 from faultscape.stages.evidence import current
 from faultscape.stages.rank.live import standings_now
@@ -59,7 +64,7 @@ def study(maps: str, tmp_path: Path) -> Path:
 def questions(tmp_path: Path) -> Path:
     """Three classifiers, and a selection of pairs about whose classes people are asked."""
     made_study = made_answers.study(tmp_path / "made", images=60)
-    fs.select(made_study.study, top=3)
+    fs.select(made_study.study, top=8)
     return Path(made_study.study)
 
 
@@ -90,6 +95,11 @@ def found(study: Path) -> ResultFacts:
         return results(under_way, no_standings)
 
 
+def shown(study: Path) -> str:
+    """What the page of results shows of it."""
+    return template("app/results_part.html.jinja").render(facts=found(study), task="choices")
+
+
 def test_choices_count_as_rank_counts_them(study: Path) -> None:
     """Not of images that were discarded, nor between models that the selection does not compare there; a skip is none."""
     first_of = {item.image: item for item in reversed(asked(study))}
@@ -115,7 +125,7 @@ def test_choices_count_as_rank_counts_them(study: Path) -> None:
 
 
 def test_answers_count_that_the_selection_asks_for(questions: Path) -> None:
-    (image, class_), (other, _) = [(row.image, row.label_a) for row in pairs(questions)[:2]]
+    (image, class_), (other, another) = [(row.image, row.label_a) for row in pairs(questions)[:2]]
     beside = next(one.id for one in read_corpus(questions) if one.id not in {row.image for row in pairs(questions)})
     said = [
         (image, class_, "ann", "no"),
@@ -123,9 +133,7 @@ def test_answers_count_that_the_selection_asks_for(questions: Path) -> None:
         (image, class_, "ben", "yes"),
         (beside, class_, "cyd", "yes"),
     ]
-    Answers(questions).answer(
-        [*said, *((other, row.label_a, "dan", "no") for row in pairs(questions) if row.image == other)], "test"
-    )
+    Answers(questions).answer([*said, (other, another, "dan", "no")], "test")
     assert (found(questions).answers, found(questions).people) == (3, 3)
     Answers(questions).discard([(other, "blurred")], "test")
     assert (found(questions).answers, found(questions).people) == (2, 2)
@@ -174,9 +182,41 @@ def test_the_accuracy_of_choices_takes_the_first_answer_and_no_model_for_the_lik
         [k for k, _, _ in said], [who for _, who, _ in said], [word == "second" for *_, word in said], symmetric=True
     )
     with campaign(study) as under_way:
-        shown = [row.accuracy for row in people_rows(under_way, [])]
-    assert shown == [f"{100 * value:.0f} %" for value in by_hand.value]
-    assert shown[0] == shown[1]
+        told = [row.accuracy for row in people_rows(under_way, [])]
+    assert told == [f"{100 * value:.0f} %" for value in by_hand.value]
+    assert told[0] == told[1]
+
+
+def test_questions_that_the_majority_and_dawid_skene_decide_otherwise_are_listed(questions: Path) -> None:
+    """Ann and ben are right, and three others say what they like, who outvote them here and there: the model hears whom the others agree with."""
+    wanted = list(asked_questions(questions, read_settings(questions), current(questions, DUELS, {}), "labels"))
+    rng, words = np.random.default_rng(0), ("no", "yes")
+    truth = {key: words[k % 2] for k, key in enumerate(wanted)}
+    rows = [(*key, who, said) for key, said in truth.items() for who in ("ann", "ben")]
+    rows += [(*key, who, words[int(rng.integers(2))]) for key in wanted for who in ("cyd", "dan", "eve")]
+    assert len(wanted) >= COMMON
+    Answers(questions).answer(rows[:COMMON], "test")
+    assert found(questions).decisions is None  # of two people
+    Answers(questions).answer(rows, "test")
+    outvoted = {key for key, yes in majority(rows).items() if words[bool(yes)] != truth[key]}
+    decisions = found(questions).decisions
+    assert decisions is not None
+    assert decisions.compared == len(wanted)
+    assert {(image, class_) for image, class_, *_ in decisions.apart} == outvoted != set()
+    assert {words for _, _, words, _ in decisions.apart} <= {"2 yes, 3 no", "2 no, 3 yes"}
+    page = shown(questions)
+    assert f"{len(outvoted)} of the {len(wanted)} questions that the majority decides" in page
+    assert all(image in page for image, _ in outvoted)
+
+
+def test_where_masks_of_people_are_compared_is_said(study: Path) -> None:
+    image = next(iter(read_corpus(study)))
+    assert found(study).masks == ()
+    for who in ("ann", "ben"):
+        made.write(study.parent / who / f"{image.id}.png", np.zeros((image.height, image.width), np.uint8))
+        fs.label.import_(str(study), str(study.parent / who), truth=f"labels-{who}")
+    assert found(study).masks == ("labels-ann", "labels-ben")
+    assert "labels-ann, labels-ben. <code>faultscape label consensus</code> gives the mIoU" in shown(study)
 
 
 def test_an_image_is_one_vote_however_many_people_answer_and_however_often(study: Path) -> None:
@@ -193,6 +233,8 @@ def test_an_image_is_one_vote_however_many_people_answer_and_however_often(study
     )  # ann's two answers are one half, so that of her and ben three quarters
     assert row[3].startswith("forecast: ")
     assert row[3].count("more images") == 1
+    assert f"<td>{row[2]}</td>" in shown(study)
+    assert "settled from 10 images on, where the chance that it is the other one is at most 2.5 %" in shown(study)
 
 
 def test_an_order_is_not_settled_of_fewer_images_than_a_ranking_needs(study: Path) -> None:

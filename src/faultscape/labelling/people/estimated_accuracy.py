@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from faultscape.labelling.people.crowd_votes import PSEUDO_COUNT, one_coin
+from faultscape.labelling.people.crowd_votes import PSEUDO_COUNT, dawid_skene, one_coin
 from faultscape.labelling.people.vote_columns import same_length, size_of, vote_column
 
 COMMON = 20
@@ -53,6 +53,20 @@ def estimated_accuracy(
     skill = one_coin(item, annotator, label, 2, annotators=people, pseudo_count=weight * PSEUDO_COUNT).skill
     assert skill is not None
     return EstimatedAccuracy(np.where(enough >= common, skill, np.nan), enough)
+
+
+def likely_yes(item: ArrayLike, annotator: ArrayLike, label: ArrayLike, *, common: int = COMMON) -> np.ndarray:
+    """Return (I,) how likely each item is of class 1, by Dawid and Skene's model with a confusion a person, in which all answers from 2 on are one of their own; NaN for all where nobody's accuracy is told.
+
+    >>> likely_yes(np.repeat(range(20), 3), [0, 1, 2] * 20, ([0, 0, 1] + [1, 1, 1]) * 10).round(2)[:2]
+    array([0.01, 0.99])
+    """
+    item, annotator, label = vote_column(item, "item"), vote_column(annotator, "annotator"), vote_column(label, "label")
+    same_length(item=item, annotator=annotator, label=label)
+    people, decided = size_of(annotator, None, "annotator"), label < 2
+    if not (_in_common(item[decided], annotator[decided], people) >= common).any():
+        return np.full(size_of(item, None, "item"), np.nan)
+    return dawid_skene(item, annotator, np.minimum(label, 2), 2, answers=3).posterior[:, 1]
 
 
 def _in_common(item: np.ndarray, annotator: np.ndarray, people: int) -> np.ndarray:

@@ -18,7 +18,7 @@ from faultscape.labelling import answers as said
 from faultscape.labelling.people.annotator_agreement import alpha, pair_agreement
 from faultscape.labelling.people.choice_forecast import forecast_answers, votes_of
 from faultscape.labelling.people.choices import consistency, side_bias
-from faultscape.labelling.people.estimated_accuracy import COMMON, estimated_accuracy
+from faultscape.labelling.people.estimated_accuracy import COMMON, estimated_accuracy, likely_yes
 from faultscape.metrics.intervals.units import LEAST, LEVEL
 from faultscape.nouns import Slots
 from faultscape.ranking.catalogue import entry
@@ -35,6 +35,7 @@ from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.labels import Answers
 from faultscape.study.answers.schema import ANSWERS, TRAINING
 from faultscape.study.settings import read_settings
+from faultscape.study.tables import label_maps
 
 NONE = "–"
 _SURE = (1 + LEVEL) / 2  # of an order: an interval of 95 % leaves as much on either side
@@ -80,6 +81,14 @@ class Forecasts:
 
 
 @dataclass(frozen=True)
+class Decisions:
+    """Of how many questions the majority decides, and those that Dawid and Skene's model decides otherwise: image, class, what people said, and how likely it is yes, in words."""
+
+    compared: int
+    apart: list[tuple[str, str, str, str]]
+
+
+@dataclass(frozen=True)
 class ResultFacts:
     """What the page of results shows; ``why`` says why there are no standings yet."""
 
@@ -91,6 +100,8 @@ class ResultFacts:
     agreement: list[tuple[str, str]]
     disagreeing: list[tuple[str, str, float, str]]
     why: str = ""
+    decisions: Decisions | None = None
+    masks: tuple[str, ...] = ()
 
 
 def people_rows(campaign: Campaign, people: Sequence[Annotator]) -> list[PersonRow]:
@@ -232,13 +243,15 @@ def results(campaign: Campaign, standings: StandingsNow) -> ResultFacts:
         if campaign.task != CHOICES:
             rows = _asked_answers(campaign, slots)
             people = {row[2] for row in rows}
-            return ResultFacts(len(rows), len(people), rankings, notes, Forecasts(), _question_agreement(rows), [], why)
+            agreement, decisions = _question_agreement(rows), _decisions(rows)
+            return ResultFacts(len(rows), len(people), rankings, notes, Forecasts(), agreement, [], why, decisions)
         kept = _asked_choices(campaign, slots)
     except FaultscapeError as error:
         return ResultFacts(0, 0, rankings, notes, Forecasts(), [], [], why or str(error))
     people = {one.annotator for one in kept}
-    forecasts = _forecasts(kept, choice_items(slots), Snapshot(root).groups)
-    return ResultFacts(len(kept), len(people), rankings, notes, forecasts, _choice_agreement(kept), _disagreeing(kept), why)
+    forecasts, agreement = _forecasts(kept, choice_items(slots), Snapshot(root).groups), _choice_agreement(kept)
+    masks = _with_masks(campaign)
+    return ResultFacts(len(kept), len(people), rankings, notes, forecasts, agreement, _disagreeing(kept), why, masks=masks)
 
 
 def _asked_choices(campaign: Campaign, slots: Slots) -> list[Choice]:
@@ -313,6 +326,35 @@ def _question_agreement(rows: Sequence[said.Answer]) -> list[tuple[str, str]]:
     return _agreement(
         [f"{row[0]}\0{row[1]}" for row in rows], [row[2] for row in rows], [said.WORDS.index(row[3]) for row in rows]
     )
+
+
+def _decisions(rows: Sequence[said.Answer]) -> Decisions | None:
+    """Return where the majority and Dawid and Skene's model decide otherwise; None where answers are too few for the model."""
+    numbers = {key: k for k, key in enumerate(dict.fromkeys(row[:2] for row in rows))}
+    person = np.unique([row[2] for row in rows], return_inverse=True)[1]
+    likely = likely_yes([numbers[row[:2]] for row in rows], person, [_ANSWER_CODES[row[3]] for row in rows])
+    if np.isnan(likely).all():
+        return None
+    verdicts = {key: verdict for key, verdict in said.majority(rows).items() if verdict is not None}
+    words: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        words.setdefault(row[:2], []).append(row[3])
+    apart = [
+        (
+            *key,
+            ", ".join(f"{words[key].count(word)} {word}" for word in dict.fromkeys(words[key])),
+            f"{100 * likely[numbers[key]]:.0f} %",
+        )
+        for key, verdict in verdicts.items()
+        if verdict != (likely[numbers[key]] > 0.5)
+    ]
+    return Decisions(len(verdicts), apart)
+
+
+def _with_masks(campaign: Campaign) -> tuple[str, ...]:
+    """Return the truths of people who labelled masks, where there are two or more."""
+    names = [name for name in label_maps.truths(campaign.root) if name.startswith(f"{campaign.options.truth}-")]
+    return tuple(names) if len(names) > 1 else ()
 
 
 def _agreement(items: Sequence[str], who: Sequence[str], labels: Sequence[int]) -> list[tuple[str, str]]:
