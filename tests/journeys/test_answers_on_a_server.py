@@ -14,8 +14,10 @@ import made
 import made_served
 import postgres_server
 from faultscape.stages.choice_evidence import digests
+from faultscape.stages.view.library import Library
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import bind
+from faultscape.study.answers.tags import Tag, Tags
 from faultscape.study.settings import read_settings, write_settings
 from faultscape.study.tables.selections import read_selection
 from refusals import told
@@ -66,3 +68,14 @@ def test_all_that_people_said_goes_from_a_file_to_a_server_as_lines(two: tuple[P
     for _ in range(2):  # what stands already is left out
         told("label", "import", served, tmp_path / "said.jsonl")
         assert [vars(one) for one in Choices(served).rows()] == [vars(one) for one in Choices(own).rows()]
+
+
+def test_view_notices_what_people_say_on_a_server(two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("faultscape.stages.view.library._SECONDS", 0.0)
+    _, served = two
+    library = Library(served)
+    assert not library.changed()
+    Tags(served).add_all([Tag("x", "missed thing", "ann")], "test")
+    assert library.changed()
+    library.read_again()
+    assert not library.changed()

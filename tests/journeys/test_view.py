@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import io
 import re
+from contextlib import closing
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ import made
 import made_answers
 import made_view
 from faultscape.stages.view.library import Library
+from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
 from faultscape.study.answers.tags import Tag, Tags
 from refusals import refused_line
@@ -402,6 +404,26 @@ def test_a_study_that_changed_is_said_to_and_is_read_again_when_asked(tmp_path: 
     assert answer.status_code == 409
     assert "corpus.parquet is damaged" in answer.text
     assert len(listed(pages)) == 4  # as it was
+
+
+def test_what_people_say_to_a_server_that_still_runs_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server keeps its rows in a log beside the file until it ends; that somebody looks changes nothing."""
+    corpus = made.corpus(tmp_path / "corpus", images=4, models=1)
+    root = made.collected(corpus, tmp_path / "study", 8)
+    monkeypatch.setattr("faultscape.stages.view.library._SECONDS", 0.0)
+    with closing(Database(root, stay_open=True)) as served:
+        Answers(root, served).discard([(corpus.ids[0], "blurred")], "test")
+        library = Library(root)
+        assert not library.changed()
+        assert Answers(root).discarded()
+        assert not library.changed()
+        before = [(root / "answers.sqlite").stat().st_mtime_ns, (root / "answers.sqlite").stat().st_size]
+        Tags(root, served).add(Tag(corpus.ids[2], "missed thing", "ann"), "test", "key-00000001")
+        assert before == [(root / "answers.sqlite").stat().st_mtime_ns, (root / "answers.sqlite").stat().st_size]
+        assert library.changed()
+        library.read_again()
+        assert not library.changed()
+        assert list(library.now.columns.tags) == ["missed thing"]
 
 
 def test_maps_that_changed_since_the_study_was_read_end_in_a_sentence(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from faultscape.errors import OptionError
-from faultscape.labelling.people.choice_forecast import forecast_answers, order_chance
+from faultscape.labelling.people.choice_forecast import forecast_answers, order_chance, votes_of
 from refusals import refused
 
 
@@ -71,6 +71,24 @@ def test_answers_that_choose_neither_make_it_longer_and_close_models_are_not_set
     assert close.median == float("inf")
     assert str(close).startswith("forecast: not within 200 answers (likely to be within: ")
     assert str(forecast_answers(30, 5)) == "settled now"
+
+
+def test_nothing_is_settled_of_fewer_answers_than_asked_for_neither_now_nor_in_a_forecast() -> None:
+    assert forecast_answers(6, 0).settled
+    few = forecast_answers(6, 0, least=25, unit="image", block=5)
+    assert not few.settled
+    assert few.range[0] == 20
+    assert str(few).startswith("forecast: 20 more images (80 % range 20 to ")
+    assert forecast_answers(6, 0, undecided=19, least=25).settled
+
+
+def test_an_image_on_which_people_differ_is_one_vote_in_parts_and_leaves_more_doubt_than_one_on_which_they_agree() -> None:
+    assert votes_of([1.0, 0.0, 0.5]) == (1.0, 1.0, 1)
+    agree, differ = votes_of([1.0] * 8), votes_of([0.75] * 8)
+    assert sum(agree) == sum(differ) == 8
+    assert order_chance(*differ[:2]) < order_chance(*agree[:2])
+    assert votes_of([]) == (0.0, 0.0, 0)
+    assert votes_of([(2 / 3 + 1 / 3) / 2 + 1e-16])[2] == 1
 
 
 def test_it_is_the_same_for_the_same_seed_and_mirrors_when_the_models_are_exchanged() -> None:

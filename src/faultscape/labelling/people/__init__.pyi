@@ -9,6 +9,7 @@ from .choices import side_bias as side_bias
 from .crowd_votes import dawid_skene as dawid_skene
 from .crowd_votes import majority_vote as majority_vote
 from .crowd_votes import one_coin as one_coin
+from .estimated_accuracy import estimated_accuracy as estimated_accuracy
 from .mask_consensus import consensus as consensus
 from .mask_consensus import dispute as dispute
 from .mask_consensus import images_to_discuss as images_to_discuss

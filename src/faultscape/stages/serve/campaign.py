@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -272,13 +272,10 @@ class Campaign:
         with self._lock:
             self._assignment.forget(pseudonym)
 
-    def right_in_training(self, said: Sequence[Choice]) -> int:
-        """Return how many choices of training say what is expected."""
-        return sum(
-            (found := self._asked.training.get(item_id(TRAINING, one.image, *sorted((one.first, one.second))))) is not None
-            and (one if one.first <= one.second else one.turned).chosen == found.expected
-            for one in said
-        )
+    def expected(self, id_: str) -> str:
+        """Return the answer that is expected to an item of training, of a choice with the models in the order of their names; '' where nothing is."""
+        found = self._asked.training.get(id_)
+        return found.expected if found else ""
 
     def read_again(self) -> None:
         """Read again what is asked, after images were discarded or the study changed; what people were handed and is asked still stays theirs."""
