@@ -2,6 +2,7 @@
 
 Conventions: what people say is in the database before it is confirmed; all else is counted from there, so that a server that was killed goes on where it was. Who was handed something and did not answer gets it again first; what others were handed
 and did not answer for half an hour goes to the next person. Every few seconds it looks what else changed: files of the study, and rows that others put into the database. Methods may be called by several threads.
+An item has an id in the database, which follows from what it asks, and another outside, which only the secret of the database tells (`study.answers.secret`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
 from faultscape.study.answers.schema import ANSWERS, DISCARDS, TRAINING
+from faultscape.study.answers.secret import secret_of
 from faultscape.study.answers.withdrawal import take_back_all
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image
@@ -60,7 +62,8 @@ class Campaign:
         self.root, self.options, self.database = root, options, database
         self._lock, self._reading = threading.RLock(), threading.RLock()
         self._people, self._choices, self._answers = Annotators(root, database), Choices(root, database), Answers(root, database)
-        self._asker = Asker(root, options, database)
+        self.secret = secret_of(database)
+        self._asker = Asker(root, options, database, self.secret)
         self._asked, self._looked, self._trouble = self._asker.read(), time.monotonic(), ""
         self.task = QUESTIONS if self._asked.settings.classifies else CHOICES
         self._of = f"{self.task} of {options.truth}"  # what is handed out in another campaign is no matter here
@@ -91,11 +94,8 @@ class Campaign:
         return self._asked.settings
 
     def find(self, id_: str) -> Item:
-        """Return the item of an id; NotFoundError where nothing such is asked."""
-        found = self._asked.items.get(id_) or self._asked.training.get(id_)
-        if found is None:
-            raise NotFoundError("there is no such item any more")
-        return found.item if isinstance(found, TrainingItem) else found
+        """Return the item of an id that a page names; NotFoundError where nothing such is asked."""
+        return replace(self._item(self._asked.meant.get(id_, "")), id=id_)
 
     def some_choice(self) -> ChoiceItem | None:
         """Return any choice that is asked; None where there is none."""
@@ -150,8 +150,9 @@ class Campaign:
             raise StudyError(self._trouble)
         new, out = list[Handing](), list[Given]()
         with self._lock:
+            meant = self._meant(pseudonym, {id_ for id_, _ in have})
+            mine = {(meant[id_], repeat) for id_, repeat in have if id_ in meant}
             for _ in range(number):
-                mine = {*have, *((one.item.id, one.repeat) for one in out)}
                 priority = self._pairs.priorities() if self.options.campaign.adaptive else None
                 handing, fresh = self._assignment.hand(pseudonym, mine, time.time(), priority)
                 if handing is None:
@@ -160,6 +161,7 @@ class Campaign:
                     new.append(handing)
                     self._pairs.hold(pseudonym, handing.item, handing.repeat)
                 out.append(self._given(pseudonym, handing))
+                mine.add((handing.item, handing.repeat))
         try:
             self._people.hand(*(Handed(pseudonym, self._of, one.item, one.repeat, one.side, one.session) for one in new))
         except StudyError:
@@ -177,7 +179,7 @@ class Campaign:
 
     def model_on(self, pseudonym: str, item: ChoiceItem, repeat: int, side: str) -> str:
         """Return which model a person was handed on a side; NotFoundError where they were not handed the item."""
-        handing = self._handed(pseudonym, item.id, repeat)
+        handing = self._handed(pseudonym, self._asked.meant.get(item.id, ""), repeat)
         if handing is None:
             raise NotFoundError("you were not asked about this")
         return item.first if (handing.side == "first") == (side == "left") else item.second
@@ -189,11 +191,13 @@ class Campaign:
             return "it has no key"
         if not isinstance(id_, str) or type(repeat) is not int or repeat not in (0, 1):
             return "it names no item"
+        with self._lock:
+            id_ = self._meant(pseudonym, {id_}).get(id_, "")
         handing = self._handed(pseudonym, id_, repeat)
         if handing is None:
             return "you were not asked about this item"
         try:
-            item = self.find(id_)
+            item = self._item(id_)
         except NotFoundError:
             gone = "the item is no longer asked: its image was discarded, or the selection changed"
             return "" if self._known(f"{pseudonym}:{key}") else gone
@@ -228,20 +232,8 @@ class Campaign:
         if isinstance(item, ChoiceItem):
             chosen = _chosen(handing, said)
             shown = (self.shown_digest(item.first, item.image), self.shown_digest(item.second, item.image))
-            choice = Choice(
-                item.image,
-                item.first,
-                item.second,
-                chosen,
-                pseudonym,
-                *shown,
-                handing.side,
-                handing.repeat,
-                seconds,
-                truth,
-                details,
-                key,
-            )
+            about = (handing.side, handing.repeat, seconds, truth, details, key)
+            choice = Choice(item.image, item.first, item.second, chosen, pseudonym, *shown, *about)
             self._choices.add(choice, "label serve")
             return
         row = {"image": item.image, "class": item.class_, "annotator": pseudonym, "answer": said, "source": "label serve"}
@@ -306,13 +298,29 @@ class Campaign:
 
     def _given(self, pseudonym: str, handing: Handing) -> Given:
         """Return an item as a person is shown it."""
-        training = self._asked.training.get(handing.item)
-        item = self.find(handing.item)
+        training, item = self._asked.training.get(handing.item), self._item(handing.item)
         expected = training.expected if training else ""
         if training and isinstance(item, ChoiceItem) and expected in ("first", "second"):
             expected = "left" if expected == handing.side else "right"
         position = self._assignment.position(pseudonym, handing)
-        return Given(item, handing.repeat, handing.side, handing.session, position, training is not None, expected)
+        shown = replace(item, id=self.secret.id_of(item.id))
+        return Given(shown, handing.repeat, handing.side, handing.session, position, training is not None, expected)
+
+    def _item(self, id_: str) -> Item:
+        """Return the item of an id of the database; NotFoundError where nothing such is asked."""
+        found = self._asked.items.get(id_) or self._asked.training.get(id_)
+        if found is None:
+            raise NotFoundError("there is no such item any more")
+        return found.item if isinstance(found, TrainingItem) else found
+
+    def _meant(self, pseudonym: str, ids: Collection[str]) -> dict[str, str]:
+        """Return {id that a page of a person names: that of the database}: of what is asked, and what they were handed; what they have from before there was a secret is named as in the database."""
+        known = {id_: self._asked.meant[id_] for id_ in ids if id_ in self._asked.meant}
+        if len(known) < len(ids):
+            self._bring()
+            for item, since in self._assignment.times_of(pseudonym).items():
+                known |= {self.secret.id_of(item): item, **({item: item} if since < self.secret.since else {})}
+        return known
 
     def _known(self, key: str) -> bool:
         return any(self.database.read(name, "number", key=key) for name in ("choices", ANSWERS, DISCARDS))
@@ -321,8 +329,9 @@ class Campaign:
         """Count what was handed and answered from the database, all of it."""
         about, choices = self.options.campaign, self.task == CHOICES
         self._pairs = PairOrder()
+        repeats, secret = about.repeats if choices else 0, self.secret.word
         self._assignment = Assignment(
-            seed=self.options.seed, overlap=about.overlap, session=about.session, repeats=about.repeats if choices else 0
+            seed=self.options.seed, overlap=about.overlap, session=about.session, repeats=repeats, secret=secret
         )
         self._history = History(self.root, self.database, self._of, self.options.truth, choices=choices)
         self._ask()

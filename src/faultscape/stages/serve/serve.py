@@ -88,7 +88,7 @@ def routers_of(
     campaign: Campaign, gate: Gate, standings: Callable[[], Standings], take: mask_pages.TakeMasks | None = None
 ) -> list[APIRouter]:
     """Return all routes of a campaign; those on which masks come in where there is who takes them."""
-    pictures, with_masks = Pictures(), take is not None and not campaign.settings.classifies
+    pictures, with_masks = Pictures(secret=campaign.secret.word), take is not None and not campaign.settings.classifies
 
     def shown(who: Annotator) -> list[tuple[str, Any]]:
         return [one for one in links(who) if one[0] != "/masks" or with_masks]
