@@ -303,7 +303,7 @@ def test_parts_that_lead_out_of_the_study_are_not_shown(tmp_path: Path, what: st
         organiser, ann = entrance.invited("olga", ORGANISER), entrance.invited("ann")
         item = ann.items(1)[0]
         shown = [(ann, item[side]["fill"]) for side in ("left", "right")]
-        shown += [(organiser, f"/model/0/fill?model={name}") for name in MODELS] + [(ann, "/mask/0/fill?truth=labels")]
+        shown += [(organiser, f"/model/0/fill?model={name}") for name in MODELS] + [(organiser, "/mask/0/fill?truth=labels")]
         outside = tmp_path / "outside"
         for folder in [*(entrance.root / "predictions" / name for name in MODELS), entrance.root / "truth" / "labels"]:
             paths = {"a part": sorted(folder.glob("*.parquet")), "a manifest": [folder / "manifest.json"], "a folder": [folder]}
@@ -564,7 +564,7 @@ def test_what_a_page_says_that_it_has_harms_nothing(ann: Person, have: str) -> N
      {"act": "delete", "of": "1"}, {"truth": "nothing"}],
 )  # fmt: skip
 def test_a_finding_of_nothing_that_can_be_found_is_refused(ann: Person, fields: dict[str, str]) -> None:
-    assert ann.form("/check/0", **{"truth": "labels", **fields}).status_code in (400, 404)
+    assert ann.form("/check/0", **{"truth": "labels-eve", **fields}).status_code in (400, 404)
 
 
 @pytest.mark.parametrize("region", ["1,2,3", "0,0,49,1", "0,0,0,5", "-1,0,2,2", "1;2;3;4", "1" * 99, "a,b,c,d", "0,0,1,37"])
