@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -14,6 +13,7 @@ pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installe
 
 import sqlalchemy as sa
 
+import faultscape as fs
 import made_entrance
 import made_served
 from faultscape.stages.serve.campaign import Campaign, Given
@@ -29,22 +29,16 @@ from faultscape.web.app import NotFoundError
 NOT_ASKED = "you were not asked about this item"
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("blind")
-    made_served.study(folder, images=16)
-    return folder / "study"
-
-
 @pytest.fixture
-def open_(made: Path, tmp_path: Path) -> Iterator:
-    """Open a campaign on a copy of the study of this name, the same copy again for the same name."""
+def open_(tmp_path: Path) -> Iterator:
+    """Open a campaign on a copy of the study of this name, the same copy again for the same name, which is its secret."""
     with ExitStack() as stack:
 
         def opened(name: str = "study", **rules: object) -> Campaign:
-            root = tmp_path / name
+            root = tmp_path / name / "study"
             if not root.exists():
-                shutil.copytree(made, root)
+                fs.select(str(made_entrance.study(tmp_path / name)), per_class=4)
+                Database(root).settle(schema.SALT, f"{name} 0.0")
             database = stack.enter_context(closing(Database(root, stay_open=True)))
             return Campaign(root, ServeOptions("127.0.0.1", 0, campaign=CampaignRules(**{"overlap": 1, **rules})), database)
 

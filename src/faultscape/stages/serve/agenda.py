@@ -56,6 +56,19 @@ class Asked:
     stamp: object = None
 
 
+@dataclass(frozen=True)
+class Given:
+    """An item as one person is asked it: for the first time or again, which model is on the left, in which session and at which place there, and in training what is expected."""
+
+    item: Item
+    repeat: int
+    side: str
+    session: int
+    position: int
+    training: bool = False
+    expected: str = ""
+
+
 class Asker:
     """Reads what a campaign is to ask, again and again: of maps that are as they were nothing is read twice. Only who knows the ``secret`` can tell what stands for an item on pages."""
 

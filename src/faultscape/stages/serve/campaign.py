@@ -10,16 +10,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from faultscape.errors import FaultscapeError, OptionError, StudyError
+from faultscape.labelling import answers
 from faultscape.labelling.people.pair_order import FEWEST_MODELS, PairOrder
 from faultscape.labelling.tags.kinds import kinds_of
 from faultscape.stages.asked_items import CHOICES, QUESTIONS, ChoiceItem, Item, QuestionItem, item_id
 from faultscape.stages.choice_evidence import worth
-from faultscape.stages.serve.agenda import EXAMPLES, Asker, History, choice_id, stamp_of
+from faultscape.stages.serve.agenda import EXAMPLES, Asker, Given, History, choice_id, stamp_of
 from faultscape.stages.serve.assignment import Assignment, Handing
 from faultscape.stages.serve.known_items import TrainingItem
 from faultscape.stages.serve.options import ServeOptions
@@ -40,19 +41,6 @@ _SAID = {CHOICES: (*_SIDED, "both good", "both bad", "not sure", "skip"), QUESTI
 _LONGEST_TEXT, _LONGEST_KEY, _LONGEST_SECONDS = 500, 64, 86_400.0
 _OTHER_SIDE = {"first": "second", "second": "first"}
 _LOOKED = 3.0  # seconds between two looks for what else changed
-
-
-@dataclass(frozen=True)
-class Given:
-    """An item as one person is asked it: for the first time or again, which model is on the left, in which session and at which place there, and in training what is expected."""
-
-    item: Item
-    repeat: int
-    side: str
-    session: int
-    position: int
-    training: bool = False
-    expected: str = ""
 
 
 class Campaign:
@@ -222,6 +210,8 @@ class Campaign:
         with self._lock:
             self._assignment.note(pseudonym, id_, repeat, answered=said != "")
             self._pairs.note(pseudonym, id_, repeat, worth(_chosen(handing, said)))
+        if said == "unsure" and id_ not in self._asked.training:
+            self._doubt(item.image)
         return ""
 
     def _keep(
@@ -252,11 +242,25 @@ class Campaign:
             seen = votes.keys() | self._assignment.who_answered(mine)
             for id_ in mine:
                 self._assignment.drop(pseudonym, id_)
-        enough = len(votes) >= self.options.campaign.discard_votes and 5 * len(votes) > 3 * len(seen)  # S2 3.1
+        rules = self.options.campaign
+        enough = len(votes) >= rules.discard_votes and answers.most(len(votes), max(len(seen), rules.overlap))  # S2 3.1
         why = f"{len(votes)} of {len(seen)} annotators: {', '.join(dict.fromkeys(votes.values()))}"
-        if enough and self._answers.discard([(item.image, why)], "label serve"):
-            self.read_again()
+        if enough:
+            self._throw_out(item.image, why)
         return ""
+
+    def _doubt(self, image: str) -> None:
+        """Discard an image that too many people were unsure about (S2 3.1)."""
+        truth = self.options.truth
+        if len({*self.database.read(ANSWERS, "annotator", image=image, truth=truth, answer="unsure")}) > answers.DIFFICULT:
+            why = answers.difficult(row for row in self._answers.answers(truth) if row[0] == image).get(image, "")
+            if why:
+                self._throw_out(image, why)
+
+    def _throw_out(self, image: str, why: str) -> None:
+        """Discard an image, and let a spare take its place."""
+        if self._answers.discard([(image, why)], "label serve"):
+            self.read_again()
 
     def take_back_all(self, pseudonym: str) -> None:
         """Take back all that a person said."""
@@ -290,9 +294,7 @@ class Campaign:
 
     def example(self, number: str) -> Image:
         """Return the image that an address of an example names; NotFoundError where there is none."""
-        if not (number.isascii() and number.isdecimal() and len(number) < 9 and int(number) < len(self._asked.numbered)):
-            raise NotFoundError("there is no such example")
-        if int(number) not in {k for places in self._asked.examples.values() for k in places}:
+        if number not in {str(k) for places in self._asked.examples.values() for k in places}:
             raise NotFoundError("there is no such example")
         return self._asked.images[self._asked.numbered[int(number)]]
 
@@ -381,10 +383,9 @@ class Campaign:
         """Return the id of the item that a choice is of, whose models stand in the order of their names: another where a map that was shown is another now."""
         if one.truth == TRAINING:
             return item_id(TRAINING, one.image, one.first, one.second)
-        first_shown = one.first_shown or self.shown_digest(one.first, one.image)
-        return choice_id(
-            one.image, one.first, one.second, first_shown, one.second_shown or self.shown_digest(one.second, one.image)
-        )
+        seen = ((one.first, one.first_shown), (one.second, one.second_shown))
+        shown = (digest or self.shown_digest(model, one.image) for model, digest in seen)
+        return choice_id(one.image, one.first, one.second, *shown)
 
 
 def _chosen(handing: Handing, said: str) -> str:

@@ -17,7 +17,8 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 
 from faultscape.errors import FaultscapeError, OptionError
 from faultscape.stages.asked_items import CHOICES, ChoiceItem, QuestionItem
-from faultscape.stages.serve.campaign import Campaign, Given
+from faultscape.stages.serve.agenda import Given
+from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import Gate
 from faultscape.stages.serve.pictures import LONGEST, WAYS, overlay, photo, read_map
 from faultscape.study.tables import label_maps
