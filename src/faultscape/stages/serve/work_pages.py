@@ -45,7 +45,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
 
     @routes.get("/api/items")
     def items(request: Request) -> Response:
-        who = gate.annotator(request)
+        who = gate.asker(request)
         asked = request.query_params
         number = asked.get("number", "1")
         if not (number.isascii() and number.isdecimal() and len(number) < 4 and 0 < int(number) <= _MOST_AHEAD):
