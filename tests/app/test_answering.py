@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -26,6 +26,8 @@ from faultscape.stages.choice_evidence import digests
 from faultscape.stages.serve.agenda import choice_id
 from faultscape.study.answers.annotators import Annotators
 from faultscape.study.answers.choices import Choice, Choices
+from faultscape.study.answers.database import Database
+from faultscape.study.answers.secret import secret_of
 from faultscape.study.tables.selections import read_selection
 
 WAYS = (
@@ -108,8 +110,10 @@ def test_thirty_answers_through_a_killed_server_give_the_standings_of_the_same_a
     for copy in (root, plain):
         shutil.copytree(duels.root, copy)
     maps = digests(root, [*duels.corpus.models], duels.corpus.ids)
+    with closing(Database(root)) as database:
+        secret = secret_of(database)  # the servers below find it there
     items = {
-        choice_id(one.image, one.first, one.second, maps[one.first, one.image], maps[one.second, one.image]): one
+        secret.id_of(choice_id(one.image, one.first, one.second, maps[one.first, one.image], maps[one.second, one.image])): one
         for one in choice_items(read_selection(root, "main")[0])
     }
     page, said = browser.new_page(), list[tuple[str, int, str, str]]()

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faultscape.stages.serve.assignment import APART, HELD_FOR, Assignment, Handing
+from faultscape.stages.serve.assignment import APART, HELD_FOR, MOST_HELD, Assignment, Handing
 
 
 class World:
@@ -254,6 +254,23 @@ def test_the_seed_decides_and_nothing_else() -> None:
     items = [f"item {k}" for k in range(30)]
     assert run(1, items) == run(1, items[::-1])
     assert [one.item for one in run(1, items)] != [one.item for one in run(2, items)]
+
+
+def test_who_holds_as_many_items_as_one_may_gets_another_once_they_answer_one() -> None:
+    world = World(100, 2, overlap=1, repeats=0.0)
+    one, other = world.people
+    held = [handing for handing in (world.ask(one) for _ in range(100)) if handing is not None]
+    assert len(held) == len(world.handed[one]) == MOST_HELD
+    world.say(one, held[0].item, 0)
+    assert (world.ask(one) is None, world.ask(one)) == (False, None)
+    world.hands.drop(one, held[1].item)  # what is asked no more is held no more
+    assert world.ask(one) is not None
+    world.finish(other)
+    assert len(world.handed[other]) == 100 - len(world.handed[one]) + 1  # and who was dropped
+    world.have[one].clear()
+    assert world.ask(one) == held[2]
+    world.have[one] = {(handing.item, 0) for handing in held}
+    world.finish(one)
 
 
 def test_sessions_have_as_many_items_as_were_asked_for() -> None:

@@ -18,8 +18,10 @@ pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installe
 
 import made_entrance
 from faultscape.errors import StudyError
+from faultscape.stages.label.people import invite_somebody
 from faultscape.stages.serve import gate as gates
 from faultscape.stages.serve.gate import COOKIE, Limits, server_key
+from faultscape.stages.serve.serve import _way_in
 from faultscape.study.answers.annotators import ORGANISER, digest
 from faultscape.study.answers.database import Database
 from made_entrance import HERE, Entrance
@@ -238,6 +240,42 @@ def test_what_is_no_token_is_refused_and_one_address_may_try_twenty(entrance: En
     answer = client.get("/join/one-more")
     assert answer.status_code == 429
     assert "too many tries" in answer.text
+
+
+def test_many_behind_one_address_come_in_by_links_that_are_right(entrance: Entrance) -> None:
+    links = [entrance.people.invite(f"person {k}")[1] for k in range(30)]
+    assert {entrance.client().get(f"/join/{token}").status_code for token in links * 2} == {200}
+    for k in range(20):
+        assert entrance.client().get(f"/join/guess-{k}").status_code == 403
+    assert entrance.client().get(f"/join/{links[0]}").status_code == 429  # so that nobody learns which guess was right
+
+
+def test_on_this_machine_names_that_are_known_may_come_in_again_and_again_and_new_ones_twenty_times(root: Path) -> None:
+    with made_entrance.entrance(root, open_=True) as entrance:
+        statuses = [entrance.client().post("/enter", data={"name": f"person {k % 5}"}).status_code for k in range(40)]
+        assert set(statuses) == {303}
+        statuses = [entrance.client().post("/enter", data={"name": f"new {k}"}).status_code for k in range(16)]
+        assert statuses == [303] * 15 + [429]
+
+
+def test_a_server_that_is_started_again_leaves_the_first_organiser_in_and_says_how_to_get_a_new_link(root: Path) -> None:
+    with made_entrance.entrance(root) as entrance:
+        address = "http://127.0.0.1:8760/"
+        token = _way_in("a study", entrance.people, address).partition(f"at {address}join/")[2]
+        client = entrance.client()
+        assert client.get(f"/join/{token}").status_code == 200
+        kept = client.cookies.get(COOKIE)
+    with made_entrance.entrance(root) as again:
+        said = _way_in("a study", again.people, address)
+        assert said.endswith("for a new one: faultscape label invite 'a study' organiser")
+        assert "/join/" not in said
+        client = again.client()
+        client.cookies.set(COOKIE, kept)
+        assert client.get("/people").status_code == 200
+        assert again.client().get(f"/join/{token}").status_code == 200
+        made = invite_somebody(str(root), "organiser", organiser=False)
+        assert again.client().get(f"/join/{made.token}").status_code == 200
+        assert again.people.find("organiser").role == ORGANISER
 
 
 def test_who_asks_longest_ago_is_forgotten_first_so_that_limits_take_little_memory() -> None:

@@ -18,6 +18,7 @@ import pytest
 pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installed")
 
 import made_entrance
+from faultscape.stages.serve.gate import Limits
 from faultscape.stages.serve.options import CampaignRules
 from faultscape.study.answers.annotators import ORGANISER
 from faultscape.study.answers.choices import Choices
@@ -303,7 +304,7 @@ def test_parts_that_lead_out_of_the_study_are_not_shown(tmp_path: Path, what: st
         organiser, ann = entrance.invited("olga", ORGANISER), entrance.invited("ann")
         item = ann.items(1)[0]
         shown = [(ann, item[side]["fill"]) for side in ("left", "right")]
-        shown += [(organiser, f"/model/0/fill?model={name}") for name in MODELS] + [(ann, "/mask/0/fill?truth=labels")]
+        shown += [(organiser, f"/model/0/fill?model={name}") for name in MODELS] + [(organiser, "/mask/0/fill?truth=labels")]
         outside = tmp_path / "outside"
         for folder in [*(entrance.root / "predictions" / name for name in MODELS), entrance.root / "truth" / "labels"]:
             paths = {"a part": sorted(folder.glob("*.parquet")), "a manifest": [folder / "manifest.json"], "a folder": [folder]}
@@ -526,7 +527,7 @@ def test_a_key_is_of_one_person_so_nobody_takes_anothers_answer_away(tmp_path: P
 def test_an_answer_that_is_sent_again_after_its_image_was_discarded_is_confirmed_and_the_last_image_may_go(
     tmp_path: Path,
 ) -> None:
-    with own(tmp_path) as entrance:
+    with made_entrance.entrance(made_entrance.study(tmp_path), campaign=CampaignRules(overlap=1)) as entrance:
         ann = entrance.invited("ann")
         sent = []
         while items := ann.items(1):
@@ -564,7 +565,7 @@ def test_what_a_page_says_that_it_has_harms_nothing(ann: Person, have: str) -> N
      {"act": "delete", "of": "1"}, {"truth": "nothing"}],
 )  # fmt: skip
 def test_a_finding_of_nothing_that_can_be_found_is_refused(ann: Person, fields: dict[str, str]) -> None:
-    assert ann.form("/check/0", **{"truth": "labels", **fields}).status_code in (400, 404)
+    assert ann.form("/check/0", **{"truth": "labels-eve", **fields}).status_code in (400, 404)
 
 
 @pytest.mark.parametrize("region", ["1,2,3", "0,0,49,1", "0,0,0,5", "-1,0,2,2", "1;2;3;4", "1" * 99, "a,b,c,d", "0,0,1,37"])
@@ -589,6 +590,27 @@ def test_who_changes_too_much_too_fast_is_told_to_wait_and_others_are_not(tmp_pa
         assert 400 <= len(statuses) < 2000
         assert statuses[-1] == 429
         assert ben.send() == {"taken": [], "refused": []}
+
+
+def test_whoever_claims_to_have_everything_reserves_no_more_than_one_may_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with own(tmp_path) as entrance:
+        monkeypatch.setattr(entrance.campaign._assignment, "_most", 4)
+        ann, have = entrance.invited("ann"), list[str]()
+        for _ in range(4):
+            answer = ann.get("/api/items", params={"number": 3, "have": ",".join(have)}).json()
+            have += [f"{item['id']}:{item['repeat']}" for item in answer["items"]]
+            assert not answer["finished"]
+        assert len(have) == len(entrance.people.handed(ann.pseudonym)) == 4
+
+
+def test_who_asks_for_items_too_fast_is_told_to_wait_and_may_still_answer(
+    entrance: Entrance, ann: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entrance.gate, "_asks", Limits(1e-9, 3))
+    assert [ann.get("/api/items").status_code for _ in range(4)] == [200, 200, 200, 429]
+    assert ann.send() == {"taken": [], "refused": []}
 
 
 def test_ids_do_not_say_which_image_is_meant(ann: Person) -> None:

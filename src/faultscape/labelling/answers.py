@@ -125,8 +125,17 @@ def difficult(answers: Iterable[Answer]) -> dict[str, str]:
     return {
         image: f"{len(who)} of {len(seen[image])} annotators were unsure"
         for image, who in unsure.items()
-        if len(who) > DIFFICULT and 5 * len(who) > 3 * len(seen[image])
+        if len(who) > DIFFICULT and most(len(who), len(seen[image]))
     }
+
+
+def most(votes: int, people: int) -> bool:
+    """Whether more than three of five people say so (S2 3.1).
+
+    >>> most(3, 5), most(4, 5)
+    (False, True)
+    """
+    return 5 * votes > 3 * people
 
 
 def latest(answers: Iterable[Answer]) -> list[Answer]:

@@ -154,7 +154,7 @@ def serve(
     address
         The address that people open, such as https://label.example.org, where a proxy stands before the server; people then come in by invite links.
     seed
-        Decides the order of items, the sides, and which items are repeated.
+        Decides the order of items, and which items are repeated; sides are random.
     campaign
         How items are shared among annotators: `CampaignRules(overlap=...)`.
     """

@@ -22,7 +22,7 @@ from starlette.requests import ClientDisconnect
 from faultscape.errors import FaultscapeError, OptionError, StudyError
 from faultscape.reporting.template import template
 from faultscape.web.headers import App, Guard
-from faultscape.web.photos import Pictures, tag_of
+from faultscape.web.photos import Pictures
 
 FILES = {  # name: (path among the templates, media type)
     "report.css": ("report.css", "text/css"),
@@ -79,7 +79,7 @@ def send_picture(
     request: Request, pictures: Pictures, key: str, make: Callable[[], tuple[bytes, str]], *, for_ever: bool = False
 ) -> Response:
     """Return the picture of a key, which ``make`` makes (bytes, media type) where it is not kept; 304 without it where the browser has it. ``for_ever``: its address changes when it does."""
-    headers = {"etag": tag_of(key), "cache-control": _FOREVER if for_ever else "private, no-cache"}
+    headers = {"etag": pictures.tag_of(key), "cache-control": _FOREVER if for_ever else "private, no-cache"}
     if headers["etag"] in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
     found = pictures.get(key, make)

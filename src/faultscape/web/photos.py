@@ -33,9 +33,10 @@ class Picture:
 
 
 class Pictures:
-    """Pictures by key, the last used longest; ``most`` bytes are kept, and ``at_once`` made at a time. May be asked by several threads."""
+    """Pictures by key, the last used longest; ``most`` bytes are kept, and ``at_once`` made at a time. Nobody without the ``secret`` works out a key from its tag. May be asked by several threads."""
 
-    def __init__(self, most: int = BYTES_KEPT, at_once: int = AT_ONCE) -> None:
+    def __init__(self, most: int = BYTES_KEPT, at_once: int = AT_ONCE, secret: str = "") -> None:
+        self._secret = secret
         self._most, self._held, self._bytes = most, OrderedDict[str, Picture](), 0
         self._lock, self._at_work = threading.Lock(), threading.BoundedSemaphore(at_once)
 
@@ -55,7 +56,7 @@ class Pictures:
             if found := self._find(key):  # who waited was waiting for this one
                 return found
             data, media = make()
-        made = Picture(data, media, tag_of(key))
+        made = Picture(data, media, self.tag_of(key))
         with self._lock:
             if key not in self._held:
                 self._held[key], self._bytes = made, self._bytes + len(data)
@@ -64,6 +65,10 @@ class Pictures:
                 self._bytes -= len(gone.data)
         return made
 
+    def tag_of(self, key: str) -> str:
+        """Return the entity tag of what a key names, here."""
+        return tag_of(key, self._secret)
+
     def _find(self, key: str) -> Picture | None:
         with self._lock:
             if key in self._held:
@@ -71,13 +76,13 @@ class Pictures:
             return self._held.get(key)
 
 
-def tag_of(key: str) -> str:
-    """Return the entity tag of what a key names.
+def tag_of(key: str, secret: str = "") -> str:
+    """Return the entity tag of what a key names, which another ``secret`` makes another.
 
-    >>> tag_of("a") == tag_of("a") != tag_of("b")
-    True
+    >>> tag_of("a") == tag_of("a") != tag_of("b"), tag_of("a") == tag_of("a", "x")
+    (True, False)
     """
-    return f'"{hashlib.blake2b(key.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()}"'
+    return f'"{hashlib.blake2b(key.encode("utf-8", "surrogateescape"), key=secret.encode(), digest_size=12).hexdigest()}"'
 
 
 def shrink(rgb: np.ndarray, longest: int, quality: int = 80) -> tuple[bytes, str]:

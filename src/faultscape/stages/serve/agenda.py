@@ -27,6 +27,7 @@ from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
 from faultscape.study.answers.schema import ANSWERS, CHOICES, DISCARDS, HANDED, TRAINING
+from faultscape.study.answers.secret import Secret
 from faultscape.study.part_folders import MANIFEST
 from faultscape.study.settings import Settings, read_settings
 from faultscape.study.tables import label_maps, selections
@@ -46,6 +47,7 @@ class Asked:
     shown: Mapping[tuple[str, str], str]
     measured: MeasuredTags
     training: dict[str, TrainingItem] = field(default_factory=dict)
+    meant: dict[str, str] = field(default_factory=dict)  # {what stands for an item on pages: its id}
     examples: dict[str, list[int]] = field(default_factory=dict)
     numbered: list[str] = field(default_factory=list)
     place: dict[str, int] = field(default_factory=dict)
@@ -54,10 +56,24 @@ class Asked:
     stamp: object = None
 
 
-class Asker:
-    """Reads what a campaign is to ask, again and again: of maps that are as they were nothing is read twice."""
+@dataclass(frozen=True)
+class Given:
+    """An item as one person is asked it: for the first time or again, which model is on the left, in which session and at which place there, and in training what is expected."""
 
-    def __init__(self, root: Path, options: ServeOptions, database: Database) -> None:
+    item: Item
+    repeat: int
+    side: str
+    session: int
+    position: int
+    training: bool = False
+    expected: str = ""
+
+
+class Asker:
+    """Reads what a campaign is to ask, again and again: of maps that are as they were nothing is read twice. Only who knows the ``secret`` can tell what stands for an item on pages."""
+
+    def __init__(self, root: Path, options: ServeOptions, database: Database, secret: Secret) -> None:
+        self._secret = secret
         self._root, self._options, self._database, self._digests = root, options, database, Digests(root)
 
     def read(self, *, begun: bool = False) -> Asked:
@@ -95,6 +111,7 @@ class Asker:
             discarded=discarded,
             stamp=stamp,
         )
+        asked.meant = {self._secret.id_of(id_): id_ for id_ in (*asked.items, *asked.training)}
         asked.place = {id_: k for k, id_ in enumerate(asked.numbered)}
         if classifies:
             for class_, ids in _examples(root, settings, options.truth, asked.numbered).items():

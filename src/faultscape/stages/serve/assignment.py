@@ -2,7 +2,7 @@
 
 Conventions: training comes first; then what a person was handed and did not answer; then repeats that are due, a share of items once more in the other order, at least five items later; then new items, those with the fewest answers first, so that
 every item has as many answers as any before one gets more; where nothing new is left, the repeats that are not due yet. Nobody is asked the same twice but in a repeat. What others were handed and did not answer counts as theirs for half an
-hour. Sides and which items are repeated follow from the seed, the item and the person.
+hour. Which items are repeated follows from the seed, the item and the person; sides follow from a secret too, so that nobody works out which model stands where. Who holds as many items as one may gets no more before they answer.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 HELD_FOR = 1800.0  # seconds
+MOST_HELD = 30  # items that one person has in hand
 APART = 5  # items between an item and its repeat
 
 
@@ -76,8 +77,11 @@ class _Person:
 class Assignment:
     """The hands of one campaign. Not to be called by several threads at once."""
 
-    def __init__(self, *, seed: int = 0, overlap: int = 2, session: int = 20, repeats: float = 0.1) -> None:
+    def __init__(
+        self, *, seed: int = 0, overlap: int = 2, session: int = 20, repeats: float = 0.1, secret: str = "", most: int = MOST_HELD
+    ) -> None:
         self._seed, self._overlap, self._session, self._repeats = seed, overlap, session, repeats
+        self._secret, self._most = secret, most
         self._order: list[str] = []
         self._place: dict[str, int] = {}
         self._codes = np.zeros(0, np.uint64)
@@ -107,9 +111,11 @@ class Assignment:
         With a ``priority`` (I,), in the order of `order`, new items go by it, the largest first, rather than by how few answers they have.
         """
         person = self._of(who)
-        old = [key for key in person.waiting if key not in have and self._is_asked(key[0], person)]
-        if old:
+        held = [key for key in person.waiting if self._is_asked(key[0], person)]
+        if old := [key for key in held if key not in have]:
             return person.handed[min(old, key=person.at.__getitem__)], False
+        if len(held) >= self._most:
+            return None, False
         for item in self._training:
             if (item, 0) not in person.handed and item not in person.dropped:
                 return self._new(who, item, 0, now), True
@@ -179,6 +185,11 @@ class Assignment:
         """Return how somebody was handed an item, None where they were not."""
         return self._people[who].handed.get((item, repeat)) if who in self._people else None
 
+    def times_of(self, who: str) -> dict[str, float]:
+        """Return {item: when} of all that somebody was handed, the first time of each."""
+        at = self._people[who].at if who in self._people else {}
+        return {item: at[item, 0][2] if (item, 0) in at else at[item, repeat][2] for item, repeat in at}
+
     def who_answered(self, items: Collection[str]) -> set[str]:
         """Return who answered any of some items."""
         wanted = {(item, repeat) for item in items for repeat in (0, 1)}
@@ -213,7 +224,7 @@ class Assignment:
         if repeat and first is not None:
             side = "second" if first.side == "first" else "first"
         else:
-            side = "first" if float(self._chance("side", who, np.array([self._code(item)], np.uint64))[0]) < 0.5 else "second"
+            side = ("first", "second")[self._code("side", self._secret, who, item) % 2]
         handing = Handing(item, repeat, side, 1 + len(person.handed) // self._session)
         self.restore(who, handing, now)
         return handing

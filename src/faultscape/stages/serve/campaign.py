@@ -2,6 +2,7 @@
 
 Conventions: what people say is in the database before it is confirmed; all else is counted from there, so that a server that was killed goes on where it was. Who was handed something and did not answer gets it again first; what others were handed
 and did not answer for half an hour goes to the next person. Every few seconds it looks what else changed: files of the study, and rows that others put into the database. Methods may be called by several threads.
+An item has an id in the database, which follows from what it asks, and another outside, which only the secret of the database tells (`study.answers.secret`).
 """
 
 from __future__ import annotations
@@ -9,16 +10,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from faultscape.errors import FaultscapeError, OptionError, StudyError
+from faultscape.labelling import answers
 from faultscape.labelling.people.pair_order import FEWEST_MODELS, PairOrder
 from faultscape.labelling.tags.kinds import kinds_of
 from faultscape.stages.asked_items import CHOICES, QUESTIONS, ChoiceItem, Item, QuestionItem, item_id
 from faultscape.stages.choice_evidence import worth
-from faultscape.stages.serve.agenda import EXAMPLES, Asker, History, choice_id, stamp_of
+from faultscape.stages.serve.agenda import EXAMPLES, Asker, Given, History, choice_id, stamp_of
 from faultscape.stages.serve.assignment import Assignment, Handing
 from faultscape.stages.serve.known_items import TrainingItem
 from faultscape.stages.serve.options import ServeOptions
@@ -27,6 +29,7 @@ from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
 from faultscape.study.answers.schema import ANSWERS, DISCARDS, TRAINING
+from faultscape.study.answers.secret import secret_of
 from faultscape.study.answers.withdrawal import take_back_all
 from faultscape.study.settings import Settings
 from faultscape.study.tables.corpus import Image
@@ -40,19 +43,6 @@ _OTHER_SIDE = {"first": "second", "second": "first"}
 _LOOKED = 3.0  # seconds between two looks for what else changed
 
 
-@dataclass(frozen=True)
-class Given:
-    """An item as one person is asked it: for the first time or again, which model is on the left, in which session and at which place there, and in training what is expected."""
-
-    item: Item
-    repeat: int
-    side: str
-    session: int
-    position: int
-    training: bool = False
-    expected: str = ""
-
-
 class Campaign:
     """The campaign of one study, over an open database. StudyError where there is nothing to ask."""
 
@@ -60,7 +50,8 @@ class Campaign:
         self.root, self.options, self.database = root, options, database
         self._lock, self._reading = threading.RLock(), threading.RLock()
         self._people, self._choices, self._answers = Annotators(root, database), Choices(root, database), Answers(root, database)
-        self._asker = Asker(root, options, database)
+        self.secret = secret_of(database)
+        self._asker = Asker(root, options, database, self.secret)
         self._asked, self._looked, self._trouble = self._asker.read(), time.monotonic(), ""
         self.task = QUESTIONS if self._asked.settings.classifies else CHOICES
         self._of = f"{self.task} of {options.truth}"  # what is handed out in another campaign is no matter here
@@ -91,11 +82,8 @@ class Campaign:
         return self._asked.settings
 
     def find(self, id_: str) -> Item:
-        """Return the item of an id; NotFoundError where nothing such is asked."""
-        found = self._asked.items.get(id_) or self._asked.training.get(id_)
-        if found is None:
-            raise NotFoundError("there is no such item any more")
-        return found.item if isinstance(found, TrainingItem) else found
+        """Return the item of an id that a page names; NotFoundError where nothing such is asked."""
+        return replace(self._item(self._asked.meant.get(id_, "")), id=id_)
 
     def some_choice(self) -> ChoiceItem | None:
         """Return any choice that is asked; None where there is none."""
@@ -150,8 +138,9 @@ class Campaign:
             raise StudyError(self._trouble)
         new, out = list[Handing](), list[Given]()
         with self._lock:
+            meant = self._meant(pseudonym, {id_ for id_, _ in have})
+            mine = {(meant[id_], repeat) for id_, repeat in have if id_ in meant}
             for _ in range(number):
-                mine = {*have, *((one.item.id, one.repeat) for one in out)}
                 priority = self._pairs.priorities() if self.options.campaign.adaptive else None
                 handing, fresh = self._assignment.hand(pseudonym, mine, time.time(), priority)
                 if handing is None:
@@ -160,6 +149,7 @@ class Campaign:
                     new.append(handing)
                     self._pairs.hold(pseudonym, handing.item, handing.repeat)
                 out.append(self._given(pseudonym, handing))
+                mine.add((handing.item, handing.repeat))
         try:
             self._people.hand(*(Handed(pseudonym, self._of, one.item, one.repeat, one.side, one.session) for one in new))
         except StudyError:
@@ -177,7 +167,7 @@ class Campaign:
 
     def model_on(self, pseudonym: str, item: ChoiceItem, repeat: int, side: str) -> str:
         """Return which model a person was handed on a side; NotFoundError where they were not handed the item."""
-        handing = self._handed(pseudonym, item.id, repeat)
+        handing = self._handed(pseudonym, self._asked.meant.get(item.id, ""), repeat)
         if handing is None:
             raise NotFoundError("you were not asked about this")
         return item.first if (handing.side == "first") == (side == "left") else item.second
@@ -189,11 +179,13 @@ class Campaign:
             return "it has no key"
         if not isinstance(id_, str) or type(repeat) is not int or repeat not in (0, 1):
             return "it names no item"
+        with self._lock:
+            id_ = self._meant(pseudonym, {id_}).get(id_, "")
         handing = self._handed(pseudonym, id_, repeat)
         if handing is None:
             return "you were not asked about this item"
         try:
-            item = self.find(id_)
+            item = self._item(id_)
         except NotFoundError:
             gone = "the item is no longer asked: its image was discarded, or the selection changed"
             return "" if self._known(f"{pseudonym}:{key}") else gone
@@ -218,6 +210,8 @@ class Campaign:
         with self._lock:
             self._assignment.note(pseudonym, id_, repeat, answered=said != "")
             self._pairs.note(pseudonym, id_, repeat, worth(_chosen(handing, said)))
+        if said == "unsure" and id_ not in self._asked.training:
+            self._doubt(item.image)
         return ""
 
     def _keep(
@@ -228,20 +222,8 @@ class Campaign:
         if isinstance(item, ChoiceItem):
             chosen = _chosen(handing, said)
             shown = (self.shown_digest(item.first, item.image), self.shown_digest(item.second, item.image))
-            choice = Choice(
-                item.image,
-                item.first,
-                item.second,
-                chosen,
-                pseudonym,
-                *shown,
-                handing.side,
-                handing.repeat,
-                seconds,
-                truth,
-                details,
-                key,
-            )
+            about = (handing.side, handing.repeat, seconds, truth, details, key)
+            choice = Choice(item.image, item.first, item.second, chosen, pseudonym, *shown, *about)
             self._choices.add(choice, "label serve")
             return
         row = {"image": item.image, "class": item.class_, "annotator": pseudonym, "answer": said, "source": "label serve"}
@@ -260,11 +242,25 @@ class Campaign:
             seen = votes.keys() | self._assignment.who_answered(mine)
             for id_ in mine:
                 self._assignment.drop(pseudonym, id_)
-        enough = len(votes) >= self.options.campaign.discard_votes and 5 * len(votes) > 3 * len(seen)  # S2 3.1
+        rules = self.options.campaign
+        enough = len(votes) >= rules.discard_votes and answers.most(len(votes), max(len(seen), rules.overlap))  # S2 3.1
         why = f"{len(votes)} of {len(seen)} annotators: {', '.join(dict.fromkeys(votes.values()))}"
-        if enough and self._answers.discard([(item.image, why)], "label serve"):
-            self.read_again()
+        if enough:
+            self._throw_out(item.image, why)
         return ""
+
+    def _doubt(self, image: str) -> None:
+        """Discard an image that too many people were unsure about (S2 3.1)."""
+        truth = self.options.truth
+        if len({*self.database.read(ANSWERS, "annotator", image=image, truth=truth, answer="unsure")}) > answers.DIFFICULT:
+            why = answers.difficult(row for row in self._answers.answers(truth) if row[0] == image).get(image, "")
+            if why:
+                self._throw_out(image, why)
+
+    def _throw_out(self, image: str, why: str) -> None:
+        """Discard an image, and let a spare take its place."""
+        if self._answers.discard([(image, why)], "label serve"):
+            self.read_again()
 
     def take_back_all(self, pseudonym: str) -> None:
         """Take back all that a person said."""
@@ -295,21 +291,35 @@ class Campaign:
 
     def example(self, number: str) -> Image:
         """Return the image that an address of an example names; NotFoundError where there is none."""
-        if not (number.isascii() and number.isdecimal() and len(number) < 9 and int(number) < len(self._asked.numbered)):
-            raise NotFoundError("there is no such example")
-        if int(number) not in {k for places in self._asked.examples.values() for k in places}:
+        if number not in {str(k) for places in self._asked.examples.values() for k in places}:
             raise NotFoundError("there is no such example")
         return self._asked.images[self._asked.numbered[int(number)]]
 
     def _given(self, pseudonym: str, handing: Handing) -> Given:
         """Return an item as a person is shown it."""
-        training = self._asked.training.get(handing.item)
-        item = self.find(handing.item)
+        training, item = self._asked.training.get(handing.item), self._item(handing.item)
         expected = training.expected if training else ""
         if training and isinstance(item, ChoiceItem) and expected in ("first", "second"):
             expected = "left" if expected == handing.side else "right"
         position = self._assignment.position(pseudonym, handing)
-        return Given(item, handing.repeat, handing.side, handing.session, position, training is not None, expected)
+        shown = replace(item, id=self.secret.id_of(item.id))
+        return Given(shown, handing.repeat, handing.side, handing.session, position, training is not None, expected)
+
+    def _item(self, id_: str) -> Item:
+        """Return the item of an id of the database; NotFoundError where nothing such is asked."""
+        found = self._asked.items.get(id_) or self._asked.training.get(id_)
+        if found is None:
+            raise NotFoundError("there is no such item any more")
+        return found.item if isinstance(found, TrainingItem) else found
+
+    def _meant(self, pseudonym: str, ids: Collection[str]) -> dict[str, str]:
+        """Return {id that a page of a person names: that of the database}: of what is asked, and what they were handed; what they have from before there was a secret is named as in the database."""
+        known = {id_: self._asked.meant[id_] for id_ in ids if id_ in self._asked.meant}
+        if len(known) < len(ids):
+            self._bring()
+            for item, since in self._assignment.times_of(pseudonym).items():
+                known |= {self.secret.id_of(item): item, **({item: item} if since < self.secret.since else {})}
+        return known
 
     def _known(self, key: str) -> bool:
         return any(self.database.read(name, "number", key=key) for name in ("choices", ANSWERS, DISCARDS))
@@ -318,8 +328,9 @@ class Campaign:
         """Count what was handed and answered from the database, all of it."""
         about, choices = self.options.campaign, self.task == CHOICES
         self._pairs = PairOrder()
+        repeats, secret = about.repeats if choices else 0, self.secret.word
         self._assignment = Assignment(
-            seed=self.options.seed, overlap=about.overlap, session=about.session, repeats=about.repeats if choices else 0
+            seed=self.options.seed, overlap=about.overlap, session=about.session, repeats=repeats, secret=secret
         )
         self._history = History(self.root, self.database, self._of, self.options.truth, choices=choices)
         self._ask()
@@ -369,10 +380,9 @@ class Campaign:
         """Return the id of the item that a choice is of, whose models stand in the order of their names: another where a map that was shown is another now."""
         if one.truth == TRAINING:
             return item_id(TRAINING, one.image, one.first, one.second)
-        first_shown = one.first_shown or self.shown_digest(one.first, one.image)
-        return choice_id(
-            one.image, one.first, one.second, first_shown, one.second_shown or self.shown_digest(one.second, one.image)
-        )
+        seen = ((one.first, one.first_shown), (one.second, one.second_shown))
+        shown = (digest or self.shown_digest(model, one.image) for model, digest in seen)
+        return choice_id(one.image, one.first, one.second, *shown)
 
 
 def _chosen(handing: Handing, said: str) -> str:

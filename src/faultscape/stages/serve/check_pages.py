@@ -1,7 +1,7 @@
 """The second round: people look through each other's masks, mark what is wrong, talk about it, and resolve it (S0 4.1.4).
 
-Conventions: an image is named by its place in the corpus, a mask by its truth, and only those of the study are taken. Nobody is asked to check their own masks, which lie in the truth that ends in their pseudonym or name. Positions are pixels of
-the photo.
+Conventions: an image is named by its place in the corpus, a mask by its truth, and only those of the study are taken. Annotators see masks of annotators alone, those in truths `TRUTH-PERSON`; organisers see those of all truths, the data set's own too. Nobody checks their own masks, which
+lie in the truth that ends in their pseudonym or name: they see what was found in them and comment, and the finder or an organiser who did not draw the mask resolves it. Positions are pixels of the photo.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from faultscape.errors import OptionError
 from faultscape.stages.serve.campaign import Campaign
-from faultscape.stages.serve.gate import Gate
+from faultscape.stages.serve.gate import Gate, RefusedError
 from faultscape.stages.serve.people_pages import form
 from faultscape.stages.serve.pictures import LONGEST, overlay, photo, read_map
-from faultscape.study.answers.annotators import Annotator
+from faultscape.study.answers.annotators import ORGANISER, Annotator
 from faultscape.study.answers.checks import COMMENT, KINDS, NOTHING, OPEN, RESOLVED, Check, Checks
 from faultscape.study.parts import read_manifest
 from faultscape.study.tables import label_maps
@@ -81,11 +81,8 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
 
     @routes.get("/check/{number}", response_class=HTMLResponse)
     def one(request: Request, number: str) -> Response:
-        who, image, truth = (
-            gate.annotator(request),
-            campaign.image_at(number),
-            _truth(campaign, request.query_params.get("truth", "")),
-        )
+        who, image = gate.annotator(request), campaign.image_at(number)
+        truth = _truth(campaign, who, request.query_params.get("truth", ""))
         pins = _pins([check for check in checks.checks(truth) if check.image == image.id and check.kind != NOTHING])
         return page(
             request, "check.html.jinja", 200, None, title=campaign.title, links=links(who), user_name=who.name or who.pseudonym, token=gate.token(who),
@@ -100,7 +97,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         return await run_in_threadpool(_say, who, number, given)
 
     def _say(who: Annotator, number: str, given: dict[str, str]) -> Response:
-        image, truth = campaign.image_at(number), _truth(campaign, given.get("truth", ""))
+        image, truth = campaign.image_at(number), _truth(campaign, who, given.get("truth", ""))
         comment, key = (
             plain_text(given.get("comment", ""))[:_LONGEST_COMMENT],
             f"{who.pseudonym}:{plain_text(given.get('key', ''))[:64] or secrets.token_hex(8)}",
@@ -117,11 +114,15 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
                 raise OptionError(f"{act[:40]!r} is nothing that can be done to a finding")
             if act == "comment" and not comment:
                 raise OptionError("a comment has words")
+            if act == "resolve" and not _may_resolve(who, found):
+                raise RefusedError("who found it resolves it, or an organiser who did not draw the mask; comment on it instead")
             checks.answer(found, states[act], comment, who.pseudonym, source="label serve", key=key)
             return back
         kind = given.get("kind", "")
         if kind not in (*KINDS, NOTHING):
             raise OptionError(f"{kind[:40]!r} is no kind of error; use {', '.join(KINDS)}")
+        if _is_own(who, truth):
+            raise RefusedError("others look through your own masks; comment on what they find")
         checks.open(truth, image.id, kind, comment, who.pseudonym, at=_position(given, image), source="label serve", key=key)
         behind = _next(campaign, checks, who, image, truth) if kind == NOTHING else ""
         return RedirectResponse(behind, 303) if behind else back
@@ -134,8 +135,8 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
 
     @routes.get("/mask/{number}/{way}")
     def mask(request: Request, number: str, way: str) -> Response:
-        gate.annotator(request)
-        image, truth = campaign.image_at(number), _truth(campaign, request.query_params.get("truth", ""))
+        who, image = gate.annotator(request), campaign.image_at(number)
+        truth = _truth(campaign, who, request.query_params.get("truth", ""))
         if way not in _WAYS:
             raise NotFoundError("there is no such picture")
         folder = label_maps.truth(campaign.root, truth)
@@ -148,18 +149,34 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
     return routes
 
 
-def _truth(campaign: Campaign, name: str) -> str:
-    """Return a truth of masks that the study has; NotFoundError for another."""
-    if name not in label_maps.truths(campaign.root):
+def _truth(campaign: Campaign, who: Annotator, name: str) -> str:
+    """Return a truth of masks that the study has and a person may see; NotFoundError for another."""
+    if name not in _truths(campaign, who):
         raise NotFoundError(f"there are no masks under {name[:40]!r}")
     return name
 
 
+def _truths(campaign: Campaign, who: Annotator) -> list[str]:
+    """Return the truths of masks that a person may see: an organiser all, others those of people who answer under this campaign's."""
+    all_ = label_maps.truths(campaign.root)
+    return [name for name in all_ if who.role == ORGANISER or _is_own(who, name) or name.startswith(f"{campaign.options.truth}-")]
+
+
+def _is_own(who: Annotator, truth: str) -> bool:
+    """Whether a truth holds the masks that a person drew."""
+    return any(truth == name or truth.endswith(f"-{name}") for name in {who.pseudonym, who.name} - {""})
+
+
+def _may_resolve(who: Annotator, found: Check) -> bool:
+    """Whether a person may say that what was found is settled: the finder, or an organiser who did not draw the mask."""
+    return found.annotator in {who.pseudonym, who.name} or (who.role == ORGANISER and not _is_own(who, found.truth))
+
+
 def _masks(campaign: Campaign, who: Annotator) -> list[tuple[str, str]]:
-    """Return (image, truth) of all masks that a person may be asked to check."""
-    own, out = {who.pseudonym, who.name} - {""}, []
-    for truth in label_maps.truths(campaign.root):
-        if any(truth == name or truth.endswith(f"-{name}") for name in own):
+    """Return (image, truth) of all masks of others that a person may see."""
+    out = []
+    for truth in _truths(campaign, who):
+        if _is_own(who, truth):
             continue
         folder = label_maps.truth(campaign.root, truth)
         out += [
@@ -171,11 +188,13 @@ def _masks(campaign: Campaign, who: Annotator) -> list[tuple[str, str]]:
 
 
 def _rows(campaign: Campaign, checks: Checks, who: Annotator) -> list[MaskRow]:
+    """Return the list of a person: their own masks in which something was found, and all of others."""
     found: dict[tuple[str, str], list[Check]] = {}
     for check in checks.checks():
         found.setdefault((check.image, check.truth), []).append(check)
-    rows = []
-    for image, truth in _masks(campaign, who):
+    rows, truths = [], _truths(campaign, who)
+    own = [key for key in found if key[1] in truths and _is_own(who, key[1]) and campaign.place_of(key[0]) is not None]
+    for image, truth in (*own, *_masks(campaign, who)):
         mine = found.get((image, truth), [])
         real = [check for check in mine if check.kind != NOTHING]
         looked = ", ".join(dict.fromkeys(check.annotator for check in mine))

@@ -29,8 +29,8 @@ _KEY = ".serve-key"
 _MONTH = 30 * 86400
 _KNOWN_FOR = 5.0  # seconds that who is known stays known, before the database is asked again
 _LONGEST_NAME = 80
-PER_SECOND, BURST = 40.0, 400.0  # requests of one person that change something
-TRIES_PER_MINUTE, TRIES = 10.0, 20.0  # tokens that one address may try
+PER_SECOND, BURST = 40.0, 400.0  # requests of one person that change something, or ask for items
+TRIES_PER_MINUTE, TRIES = 10.0, 20.0  # tokens that one address may try in vain, or names that it may make
 
 
 class NoEntryError(OptionError):
@@ -74,8 +74,8 @@ class Limits:
         self._rate, self._burst, self._most = per_second, burst, most
         self._held, self._lock = OrderedDict[str, tuple[float, float]](), threading.Lock()
 
-    def allow(self, who: str, now: float | None = None) -> bool:
-        """Whether one may ask once more.
+    def allow(self, who: str, now: float | None = None, *, charge: bool = True) -> bool:
+        """Whether one may ask once more, which counts as asked with ``charge``.
 
         >>> limits = Limits(1, 2)
         >>> [limits.allow("ann", now) for now in (0.0, 0.0, 0.0, 1.5)]
@@ -85,7 +85,7 @@ class Limits:
         with self._lock:
             left, before = self._held.pop(who, (self._burst, now))
             left = min(self._burst, left + (now - before) * self._rate)
-            self._held[who] = (left - 1 if left >= 1 else left, now)
+            self._held[who] = (left - 1 if left >= 1 and charge else left, now)
             while len(self._held) > self._most:
                 self._held.popitem(last=False)
         return left >= 1
@@ -103,7 +103,8 @@ class Gate:
     def __post_init__(self) -> None:
         self._cookies = URLSafeTimedSerializer(self.key, salt="faultscape cookie")
         self._signer = Signer(self.key, salt="faultscape csrf")
-        self._writes, self._tries = Limits(PER_SECOND, BURST), Limits(TRIES_PER_MINUTE / 60, TRIES)
+        self._writes, self._asks = Limits(PER_SECOND, BURST), Limits(PER_SECOND, BURST)
+        self._tries = Limits(TRIES_PER_MINUTE / 60, TRIES)
         self._known: dict[str, Annotator] = {}
         self._asked = float("-inf")
 
@@ -138,6 +139,13 @@ class Gate:
             raise TooOftenError("that is too often; wait a second")
         return found
 
+    def asker(self, request: Request) -> Annotator:
+        """Return who asks for items, which are noted as theirs; TooOftenError beyond the limit."""
+        found = self.annotator(request)
+        if not self._asks.allow(found.pseudonym):
+            raise TooOftenError("that is too often; wait a second")
+        return found
+
     @property
     def name(self) -> str:
         """The name of the address that people open behind a proxy; '' where there is none."""
@@ -164,10 +172,11 @@ class Gate:
         return self._signer.get_signature(annotator.pseudonym).decode()
 
     def enter(self, request: Request, response: Response, token: str) -> Annotator:
-        """Let somebody in by an invite token; RefusedError for one that is not known, TooOftenError for who tries too many."""
-        self._count_try(request)
+        """Let somebody in by an invite token; RefusedError for one that is not known, TooOftenError where one address tried too many of those."""
+        self._try(request, charge=False)
         found = self.people.by_token(token) if 0 < len(token) < 200 else None
         if found is None:
+            self._try(request, charge=True)
             raise RefusedError("this invitation is not known, or was replaced by another; ask who sent it for a new one")
         self.admit(request, response, found)
         return found
@@ -176,11 +185,11 @@ class Gate:
         """Let somebody in who works on this machine, under a name that may be known already; RefusedError where invitations are needed."""
         if not self.open_:
             raise RefusedError("people come in here by the link that they were sent")
-        self._count_try(request)
         name = plain_text(name)
         if not 0 < len(name) <= _LONGEST_NAME:
             raise LabellingError(f"a name has 1 to {_LONGEST_NAME} characters")
         known = next((one for one in self.people.everybody() if one.name == name), None)
+        self._try(request, charge=known is None)
         found = known or self.people.invite(name, ORGANISER)[0]
         self.admit(request, response, found)
         return found
@@ -192,8 +201,9 @@ class Gate:
         secure = self.here(request).startswith("https:")
         response.set_cookie(COOKIE, value, max_age=_MONTH, httponly=True, samesite="strict", secure=secure, path="/")
 
-    def _count_try(self, request: Request) -> None:
-        if not self._tries.allow(request.client.host if request.client else ""):
+    def _try(self, request: Request, *, charge: bool) -> None:
+        """TooOftenError where an address tried too much; with ``charge`` it tried once more."""
+        if not self._tries.allow(request.client.host if request.client else "", charge=charge):
             raise TooOftenError("too many tries from your address; wait a minute")
 
     def _everybody(self) -> dict[str, Annotator]:

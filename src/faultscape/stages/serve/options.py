@@ -26,7 +26,7 @@ class CampaignRules:
     repeats
         The share of choices that a person is asked again, in the other order.
     discard_votes
-        How many people it takes at least to discard an image, and more than three of five of those who saw it (S2 3.1).
+        How many people it takes at least to discard an image; they must also be more than three of five of those who saw it, or of overlap where fewer did (S2 3.1).
     training
         A CSV file of items with a known answer, which everybody is asked first: image, model, other, expected; of classifiers image, class, answer.
     adaptive

@@ -1,6 +1,6 @@
 """label serve's way: open the study and its answers, listen, and let people answer until Ctrl-C.
 
-Conventions: answers go into the database, and nothing else of the study is written. The address is printed once it answers; where others can reach it, people come in by invite links alone, and the first is printed for the organiser.
+Conventions: answers go into the database, and nothing else of the study is written. The address is printed once it answers; where others can reach it, people come in by invite links alone, and the first is printed for the organiser when they are made; who has come in stays in when the server is started again.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from fastapi import APIRouter
@@ -55,9 +56,7 @@ def serve_labels(study: str, options: ServeOptions, standings_of: StandingsOf, t
             if campaign.nothing:
                 print(campaign.nothing, flush=True)
             if not open_:
-                print(
-                    f"come in as the organiser, and invite others, at {address}join/{_organiser_token(gate.people)}", flush=True
-                )
+                print(_way_in(study, gate.people, address), flush=True)
 
         server.serve(
             app_of(
@@ -88,7 +87,7 @@ def routers_of(
     campaign: Campaign, gate: Gate, standings: Callable[[], Standings], take: mask_pages.TakeMasks | None = None
 ) -> list[APIRouter]:
     """Return all routes of a campaign; those on which masks come in where there is who takes them."""
-    pictures, with_masks = Pictures(), take is not None and not campaign.settings.classifies
+    pictures, with_masks = Pictures(secret=campaign.secret.word), take is not None and not campaign.settings.classifies
 
     def shown(who: Annotator) -> list[tuple[str, Any]]:
         return [one for one in links(who) if one[0] != "/masks" or with_masks]
@@ -109,7 +108,9 @@ def links(who: Annotator) -> list[tuple[str, Any]]:
     return [*own, ("/tags", "Tag failures"), ("/results", "Results"), ("/people", "People")] if who.role == ORGANISER else own
 
 
-def _organiser_token(people: Annotators) -> str:
-    """Return a new token of the first organiser, who is made where there is none: the one before lets nobody in any more."""
-    held = next((one for one in people.everybody() if one.role == ORGANISER), None)
-    return people.invite("organiser", ORGANISER)[1] if held is None else people.new_token(held.pseudonym)
+def _way_in(study: str, people: Annotators, address: str) -> str:
+    """Return how the first organiser comes in, who is made where there is none: a link that they have stays as it is, since another would put them out."""
+    held = next((one.name or one.pseudonym for one in people.everybody() if one.role == ORGANISER), None)
+    if held is None:
+        return f"come in as the organiser, and invite others, at {address}join/{people.invite('organiser', ORGANISER)[1]}"
+    return f"the organiser {held} comes in by the link of before; for a new one: faultscape label invite {quote(study)} {quote(held)}"

@@ -17,7 +17,8 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 
 from faultscape.errors import FaultscapeError, OptionError
 from faultscape.stages.asked_items import CHOICES, ChoiceItem, QuestionItem
-from faultscape.stages.serve.campaign import Campaign, Given
+from faultscape.stages.serve.agenda import Given
+from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import Gate
 from faultscape.stages.serve.pictures import LONGEST, WAYS, overlay, photo, read_map
 from faultscape.study.tables import label_maps
@@ -44,7 +45,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
 
     @routes.get("/api/items")
     def items(request: Request) -> Response:
-        who = gate.annotator(request)
+        who = gate.asker(request)
         asked = request.query_params
         number = asked.get("number", "1")
         if not (number.isascii() and number.isdecimal() and len(number) < 4 and 0 < int(number) <= _MOST_AHEAD):

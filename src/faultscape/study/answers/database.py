@@ -121,6 +121,17 @@ class Database:
             once = insert.on_conflict_do_nothing(index_elements=["key"]).returning(table.c.number)
             return connection.execute(once).first() is not None
 
+    def settle(self, name: str, value: str) -> str:
+        """Return what ``about`` holds under a name: ``value`` where it held nothing before."""
+        from sqlalchemy.dialects import postgresql, sqlite
+
+        self.upgrade()
+        about = schema.tables()[schema.ABOUT]
+        insert = (postgresql if self._settings.url else sqlite).insert(about).values(name=name, value=value)
+        with self.connection("write") as connection:
+            connection.execute(insert.on_conflict_do_nothing(index_elements=["name"]))
+            return str(connection.execute(about.select().where(about.c.name == name)).one().value)
+
     def last_number(self, name: str) -> int:
         """Return the number of the last row of a table, 0 where there is none yet."""
         import sqlalchemy as sa
@@ -249,10 +260,9 @@ def _copy(root: Path, to: sa.Connection) -> None:
         return
     own.upgrade()
     for name, table in schema.tables().items():
-        if name == schema.ABOUT:
-            continue
+        wanted = table.select().where(table.c.name == schema.SALT) if name == schema.ABOUT else table.select()
         with own.connection("read") as held:
-            rows = [dict(row._mapping) for row in held.execute(table.select())]  # noqa: SLF001 - SQLAlchemy's public name of it
+            rows = [dict(row._mapping) for row in held.execute(wanted)]  # noqa: SLF001 - SQLAlchemy's public name of it
         for begin in range(0, len(rows), _ROWS):
             to.execute(table.insert(), rows[begin : begin + _ROWS])
         if rows and to.dialect.name == "postgresql" and "number" in table.c:

@@ -2,7 +2,7 @@
 
 Conventions: rows of what people said (`SAID`) are only ever added: the database itself refuses to change or delete one. ``number`` counts the rows of a table in the order in which they came; ``time`` is seconds since 1970; ``source`` is
 the file or the program that brought a row. ``key`` is the client's own number of an answer: a second row of the same key is refused, so that nothing that is sent twice counts twice; rows of files have none. ``about`` holds the version of
-the tables, and whose study they are of.
+the tables, whose study they are of, and a secret of theirs.
 Version 1 had no column ``truth``, version 2 no table but discards, answers and renamed.
 """
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 VERSION = 3
 LABELS = "labels"  # the truth of answers of version 1
+SALT = "secret"  # the name of a row of ``about``
 TRAINING = "(training)"  # in place of a truth: of items whose answer is known
 DISCARDS, ANSWERS, RENAMED, CHOICES, TAGS, CHECKS, HANDED, ABOUT, ANNOTATORS = (
     "discards", "answers", "renamed", "choices", "tags", "checks", "handed", "about", "annotators",

@@ -1,0 +1,76 @@
+"""Who sees which masks in the second round, and who may say what of them: `labels` of this study is the data set's own truth, `labels-eve` a person's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installed")
+
+import made_entrance
+from faultscape.study.answers.annotators import ANNOTATOR, ORGANISER
+from faultscape.study.answers.checks import NOTHING, Check, Checks
+from made_entrance import Entrance, Person
+
+EVES = "/check/0?truth=labels-eve"
+
+
+@pytest.fixture
+def entrance(tmp_path: Path) -> Iterator[Entrance]:
+    with made_entrance.entrance(made_entrance.study(tmp_path)) as held:
+        yield held
+
+
+def found(entrance: Entrance) -> list[Check]:
+    return Checks(entrance.root, entrance.campaign.database).checks()
+
+
+def act(person: Person, what: str, number: int = 1, **more: str) -> int:
+    return person.form("/check/0", truth="labels-eve", act=what, of=str(number), **more).status_code
+
+
+def test_annotators_see_masks_of_annotators_and_organisers_the_data_sets_own_too(entrance: Entrance) -> None:
+    ann, olga = entrance.invited("ann"), entrance.invited("olga", ORGANISER)
+    for way in ("/check/0", "/mask/0/fill", "/mask/0/outline"):
+        for truth in ("labels", "labels-eve"):
+            assert olga.get(f"{way}?truth={truth}").status_code == 200, (way, truth)
+        assert ann.get(f"{way}?truth=labels-eve").status_code == 200, way
+        assert ann.get(f"{way}?truth=labels").status_code == 404, way
+    for kind in ("other", NOTHING):
+        assert ann.form("/check/0", truth="labels", kind=kind).status_code == 404
+    assert '?truth=labels"' in olga.get("/checks").text
+    assert '?truth=labels"' not in ann.get("/checks").text
+    assert found(entrance) == []
+
+
+@pytest.mark.parametrize("role", [ANNOTATOR, ORGANISER])
+def test_nobody_looks_through_their_own_masks(entrance: Entrance, role: str) -> None:
+    eve = entrance.invited("eve", role)
+    for kind in (NOTHING, "other"):
+        answer = eve.form("/check/0", truth="labels-eve", kind=kind)
+        assert answer.status_code == 403
+        assert "others look through your own masks" in answer.text
+    assert found(entrance) == []
+    ann = entrance.invited("ann")
+    assert ann.form("/check/0", truth="labels-eve", kind="other").status_code == 303
+    assert act(eve, "resolve", found(entrance)[0].number) == 403
+
+
+def test_what_was_found_is_resolved_by_the_finder_or_an_organiser_and_the_author_comments(entrance: Entrance) -> None:
+    ann, ben, eve = (entrance.invited(name) for name in ("ann", "ben", "eve"))
+    olga = entrance.invited("olga", ORGANISER)
+    assert EVES not in eve.get("/checks").text
+    for _ in range(2):
+        assert ann.form("/check/0", truth="labels-eve", kind="missed object", comment="the tree").status_code == 303
+    assert EVES in eve.get("/checks").text  # so that they see what was found
+    assert eve.get(EVES).status_code == 200
+    first, second = (one.number for one in found(entrance))
+    assert [act(person, "resolve", first) for person in (eve, ben)] == [403, 403]
+    assert act(eve, "comment", first, comment="that is a bush") == 303
+    assert [one.resolved for one in found(entrance)] == [False, False]
+    assert act(ann, "resolve", first) == act(olga, "resolve", second) == 303
+    assert [one.resolved for one in found(entrance)] == [True, True]
+    assert act(eve, "open again", first) == 303
+    assert [one.resolved for one in found(entrance)] == [False, True]
