@@ -143,9 +143,9 @@ def entrance(root: Path, *, open_: bool = False, **options: Any) -> Iterator[Ent
     database.upgrade()
     try:
         campaign = Campaign(root, asked, database)
-        gate = Gate(Annotators(root, database), server_key(root), open_=open_)
+        gate = Gate(Annotators(root, database), server_key(root), open_=open_, address=asked.address)
         held = Entrance(
-            root, campaign, gate, app_of(campaign, gate, lambda: standings_now(root, "main", "labels"), take=import_masks)
+            root, campaign, gate, app_of(campaign, gate, lambda: standings_now(root, "main", "labels"), [gate.name], import_masks)
         )
         yield held
     finally:

@@ -25,7 +25,7 @@ from faultscape.stages.serve.serve import _way_in
 from faultscape.study.answers.annotators import ORGANISER, digest
 from faultscape.study.answers.database import Database
 from made_entrance import HERE, Entrance
-from refusals import refused
+from refusals import refused, refused_line
 
 
 @pytest.fixture
@@ -91,6 +91,40 @@ def test_where_others_reach_the_server_a_link_is_needed_and_names_are_refused(ro
     kept = b"".join(file.read_bytes() for file in root.rglob("*") if file.is_file())
     assert token.encode() not in kept
     assert digest(token).encode() in kept
+
+
+def test_behind_a_proxy_its_address_counts_and_people_need_links(root: Path) -> None:
+    address = "https://label.example.org"
+    with made_entrance.entrance(root, open_=False, address=address) as entrance:
+        behind = {"Host": "label.example.org"}  # as a proxy passes it on, without a word of https
+        assert entrance.client(**behind).post("/enter", data={"name": "ann"}).status_code == 403
+        organiser = entrance.invited("olga", ORGANISER)
+        shown = organiser.client.post("/people", headers=behind | {"Origin": address}, data={"token": organiser.token, "act": "invite", "name": "ben"})  # fmt: skip
+        (path,) = re.findall(address + r"(/join/[\w-]+)", shown.text)
+        joined = entrance.client(**behind).get(path)
+        assert joined.status_code == 200
+        assert "secure" in cookie_line(joined).lower()
+        for origin in ("http://label.example.org", "https://evil.example"):
+            assert (
+                organiser.client.post("/leave", headers=behind | {"Origin": origin}, data={"token": organiser.token}).status_code
+                == 403
+            )
+        assert entrance.client(Host="evil.example").get("/").status_code == 421
+    with served(root, "--address", address) as (process, said):
+        assert process.stdout is not None
+        assert said.startswith(f"{root}: people answer at {address}/ ")
+        lines = [process.stdout.readline() for _ in range(2)]
+        assert lines[0].startswith("the proxy sends requests on to http://127.0.0.1:")
+        assert lines[1].startswith("the organiser olga comes in by the earlier link; for a new one: faultscape label invite ")
+
+
+@pytest.mark.parametrize(
+    "address", ["label.example.org", "https://label.example.org/below", "ftp://x", "https://", "https://a?b=c"]
+)
+def test_an_address_that_nobody_can_open_is_refused(root: Path, address: str) -> None:
+    assert "is no address that people can open; expected https://NAME" in refused_line(
+        "label", "serve", root, "--address", address
+    )
 
 
 def test_with_invites_names_are_refused_on_this_machine_too(root: Path) -> None:

@@ -113,4 +113,4 @@ def _way_in(study: str, people: Annotators, address: str) -> str:
     held = next((one.name or one.pseudonym for one in people.everybody() if one.role == ORGANISER), None)
     if held is None:
         return f"come in as the organiser, and invite others, at {address}join/{people.invite('organiser', ORGANISER)[1]}"
-    return f"the organiser {held} comes in by the link of before; for a new one: faultscape label invite {quote(study)} {quote(held)}"
+    return f"the organiser {held} comes in by the earlier link; for a new one: faultscape label invite {quote(study)} {quote(held)}"
