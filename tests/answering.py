@@ -15,6 +15,36 @@ import made
 ELSEWHERE = "study.test"  # a name of this machine that browsers do not trust as they trust localhost
 
 
+WATCH = """
+window.took = []; window.given = 0;
+const wanted = new Set(), decoded = new Set(), asks = window.fetch, decodes = HTMLImageElement.prototype.decode;
+window.fetch = async (address, ...rest) => {
+  const answer = await asks(address, ...rest);
+  if (String(address).startsWith("/api/items?") && answer.ok) {
+    const { items } = await answer.clone().json();
+    given += items.length;
+    items.flatMap((one) => one.pictures).forEach((one) => wanted.add(one));
+  }
+  return answer;
+};
+HTMLImageElement.prototype.decode = async function () { await decodes.call(this); decoded.add(this.getAttribute("src")); };
+window.loaded = (number) => given >= number && [...wanted].every((one) => decoded.has(one));
+let at = 0, same = false;
+const { port1, port2 } = new MessageChannel();
+port1.onmessage = () => { same = false; };
+document.addEventListener("keydown", () => { at = performance.now(); same = true; port2.postMessage(0); }, true);
+document.addEventListener("DOMContentLoaded", () => new MutationObserver(async () => {
+  const begun = at, at_once = same, shown = [...document.querySelectorAll("#work .stage img")].filter((one) => !one.hidden);
+  if (!begun) return;
+  at = 0;
+  const seen = shown.every((one) => one.style.visibility !== "hidden" && one.naturalWidth);
+  await Promise.all(shown.map((one) => decodes.call(one)));
+  await new Promise(requestAnimationFrame);
+  took.push({ at_once, seen, milliseconds: performance.now() - begun });
+}).observe(document.getElementById("work") || document.body, { attributeFilter: ["data-item"] }));
+"""  # from a key to the next item: whether the browser did nothing else between, whether pictures stood at once, and milliseconds until a frame was drawn
+
+
 @dataclass(frozen=True)
 class Asked:
     """A study with duels and what it was made of."""
@@ -91,6 +121,40 @@ def go_on(page: Any) -> None:
     if page.is_visible("#pause"):
         page.keyboard.press("Enter")
     page.wait_for_selector("#work:not([hidden])")
+
+
+def watch(page: Any) -> None:
+    """Note from now on what pages load ahead, and how the next item follows a key."""
+    page.add_init_script(f"(() => {{{WATCH}}})()")
+
+
+def loaded(page: Any, number: int) -> None:
+    """Wait until that many items came since the page was opened, and all their pictures with them."""
+    page.wait_for_function("(number) => loaded(number)", arg=number)
+
+
+def current(page: Any) -> str:
+    """The id of the item on the screen."""
+    return page.get_attribute("#work:not([hidden])", "data-item")
+
+
+def wait_for_item(page: Any, id_: str) -> None:
+    """Wait until an item is on the screen."""
+    page.wait_for_selector(f"#work:not([hidden])[data-item='{id_}']")
+
+
+def answer(page: Any, key: str) -> None:
+    """Press a key, and wait for the next item."""
+    before = page.get_attribute("#work", "data-item")
+    page.keyboard.press(key)
+    page.wait_for_selector(f"#work:not([hidden]):not([data-item='{before}'])")
+
+
+def rows(held: Serving) -> list[tuple[str, int, str]]:
+    """All rows of choices: of which image, for the first time or again, and what was said."""
+    from faultscape.study.answers.choices import Choices
+
+    return [(one.image, one.repeat, one.chosen) for one in Choices(held.root).rows()]
 
 
 def all_sent(page: Any) -> None:

@@ -37,6 +37,14 @@ def browser() -> Iterator[Any]:
         made_browser.close()
 
 
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """A page of a browser of somebody's own."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    yield context.new_page()
+    context.close()
+
+
 @pytest.fixture(scope="session")
 def duels(tmp_path_factory: pytest.TempPathFactory) -> Asked:
     """A study of label maps with duels of four models, and masks of somebody called ben."""

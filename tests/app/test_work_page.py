@@ -9,29 +9,28 @@ from typing import Any
 
 import pytest
 
-from answering import ELSEWHERE, Asked, Serving, all_sent, enter, go_on, item, rules
-from faultscape.errors import StudyError
+from answering import (
+    ELSEWHERE,
+    Asked,
+    Serving,
+    all_sent,
+    answer,
+    current,
+    enter,
+    go_on,
+    item,
+    loaded,
+    rows,
+    rules,
+    wait_for_item,
+    watch,
+)
+from faultscape.study.answers.annotators import Annotators
 from faultscape.study.answers.choices import Choices
 from faultscape.study.answers.labels import Answers
 from faultscape.study.answers.schema import TRAINING
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-
-
-@pytest.fixture
-def page(browser: Any) -> Any:
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    yield context.new_page()
-    context.close()
-
-
-def rows(held: Serving) -> list[tuple[str, int, str]]:
-    """All rows of choices: of which image, for the first time or again, and what was said."""
-    return [(one.image, one.repeat, one.chosen) for one in Choices(held.root).rows()]
-
-
-def wait_for_item(page: Any, id_: str) -> None:
-    page.wait_for_selector(f"#work:not([hidden])[data-item='{id_}']")
 
 
 def test_an_answer_is_taken_back_after_it_was_sent_and_given_anew(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
@@ -51,43 +50,6 @@ def test_an_answer_is_taken_back_after_it_was_sent_and_given_anew(page: Any, due
     wait_for_item(page, second)  # what was on the screen comes back
     all_sent(page)
     assert [one.chosen for one in Choices(held.root).choices()] == ["both bad"]
-
-
-def test_an_answer_is_taken_back_before_it_was_sent_and_never_arrives(
-    page: Any, duels: Asked, serve: Callable[..., Serving]
-) -> None:
-    held = serve(duels)
-    enter(page, held.url)
-    page.wait_for_load_state("networkidle")
-    first = page.get_attribute("#work", "data-item")
-    page.context.set_offline(True)
-    page.keyboard.press("3")
-    page.wait_for_selector("#unsent:has-text('1 answer not sent yet')")
-    page.wait_for_function("document.readyState")  # the failed try is over
-    page.keyboard.press("u")
-    wait_for_item(page, first)
-    page.keyboard.press("5")
-    page.context.set_offline(False)
-    all_sent(page)
-    assert [one.chosen for one in Choices(held.root).choices()] == ["not sure"]
-
-
-def test_a_server_that_is_gone_is_not_asked_without_end(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
-    held = serve(duels)
-    enter(page, held.url)
-    page.wait_for_load_state("networkidle")
-    asked = []
-    page.context.set_offline(True)
-    page.on("request", lambda request: asked.append(request.url))
-    while page.is_visible("#work"):
-        page.keyboard.press("1")
-    page.wait_for_selector("#waiting:has-text('The server does not answer')")
-    page.wait_for_event("requestfailed")
-    assert len(asked) < 20
-    page.context.set_offline(False)
-    go_on(page)
-    all_sent(page)
-    assert len(rows(held)) == 6
 
 
 def test_the_dialog_of_discarding_is_worked_by_keys_and_escape_keeps_the_image(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:  # fmt: skip
@@ -116,25 +78,22 @@ def test_the_dialog_of_discarding_is_worked_by_keys_and_escape_keeps_the_image(p
     assert len(rows(held)) == 1
 
 
-def test_what_the_server_cannot_write_is_said_kept_and_sent_once_it_can(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:  # fmt: skip
-    held = serve(duels)
-    take, full = held.campaign.take, StudyError("cannot write answers.sqlite: the disk is full")
-
-    def refuses(*_: Any) -> str:
-        raise full
-
+def test_a_key_right_after_a_discard_says_something_of_the_next_item(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
+    held = serve(duels, campaign=rules(discard_votes=2))
     enter(page, held.url)
-    held.campaign.take = refuses
-    answer(page, "1")
-    page.wait_for_selector(
-        "#feedback:has-text('cannot write answers.sqlite: the disk is full. Your answers are kept in this browser.')"
-    )
-    assert page.inner_text("#unsent") == "1 answer not sent yet"
-    held.campaign.take = take
-    page.click("#unsent")
+    first = current(page)
+    page.keyboard.press("x")
+    page.evaluate("""() => {
+      document.querySelector("#reasons form").requestSubmit(document.querySelector("#reasons [value=discard]"));
+      document.dispatchEvent(new KeyboardEvent("keydown", { key: "3", bubbles: true }));
+    }""")  # before the browser says that the dialog is closed
     all_sent(page)
-    page.wait_for_selector("#feedback", state="hidden")
-    assert [said for *_, said in rows(held)] == ["left"]
+    assert [*Answers(held.root).discard_votes()] == [held.campaign.find(first).image]
+    ((answered, _, said),) = rows(held)
+    assert said == "both good"
+    assert answered != held.campaign.find(first).image
 
 
 def test_while_a_discard_is_under_way_all_items_come_but_those_of_its_image(
@@ -154,46 +113,35 @@ def test_while_a_discard_is_under_way_all_items_come_but_those_of_its_image(
     while sum(one.image == items[current(page)].image for one in items.values()) < most:
         seen.append(current(page))
         answer(page, "1")
-    gone = items[current(page)].image
+    discarded = current(page)
+    gone = items[discarded].image
     page.keyboard.press("x")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#reasons", state="hidden")
+    page.wait_for_selector(f"#work:not([hidden]):not([data-item='{discarded}'])")
     others = {id_ for id_, one in items.items() if one.image != gone}
-    while len(seen) < len(others):
+    while len(seen) < len(others) - 1:
         seen.append(current(page))
-        page.keyboard.press("2")
-        page.wait_for_selector(f"#work[hidden], #work:not([data-item='{seen[-1]}'])", state="attached")
-        if len(seen) < len(others):
-            page.wait_for_selector(f"#work:not([hidden]):not([data-item='{seen[-1]}'])")
-    assert set(seen) >= others
-    assert items[seen[-1]].image != gone
+        answer(page, "2")
+    assert {*seen, current(page)} == others
+    page.keyboard.press("2")
+    page.wait_for_selector("#waiting:not([hidden])")  # nothing more comes while these are under way
     assert not written.is_set()
     written.set()
     all_sent(page)
-
-
-def current(page: Any) -> str:
-    """The id of the item on the screen."""
-    return page.get_attribute("#work:not([hidden])", "data-item")
-
-
-def answer(page: Any, key: str) -> None:
-    """Press a key, and wait for the next item."""
-    before = page.get_attribute("#work", "data-item")
-    page.keyboard.press(key)
-    page.wait_for_selector(f"#work:not([hidden]):not([data-item='{before}'])")
 
 
 def test_a_session_ends_in_a_pause_which_stays_until_the_person_goes_on(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
     held = serve(duels, campaign=rules(session=3))
+    watch(page)
     enter(page, held.url)
-    page.wait_for_load_state("networkidle")
+    loaded(page, 6)
     for _ in range(3):
         page.keyboard.press("1")
     page.wait_for_selector("#pause:not([hidden])")
-    page.wait_for_load_state("networkidle")
+    loaded(page, 8)
+    all_sent(page)
     assert page.is_visible("#pause")  # what is loaded meanwhile does not end it
     assert page.is_hidden("#work")
     assert "session 1, of 3 items" in page.inner_text("#paused")
@@ -357,21 +305,55 @@ def test_questions_are_answered_yes_no_and_not_sure(page: Any, classified: Asked
 def test_the_last_answer_ends_the_page_and_can_still_be_taken_back(
     page: Any, classified: Asked, serve: Callable[..., Serving]
 ) -> None:
-    held = serve(classified)
+    held = serve(classified, campaign=rules(overlap=1))
+    ben_takes_all_but(held, 2)
     enter(page, held.url)
-    number = len(held.campaign._asked.items)
-    for _ in range(number):
-        go_on(page)
-        page.keyboard.press("n")
+    answer(page, "n")
+    page.keyboard.press("n")
     page.wait_for_selector("#finished:not([hidden])")
     all_sent(page)
-    assert len(Answers(held.root).answers()) == number
+    assert len(Answers(held.root).answers()) == 2
     page.click("#undo-last")
     page.wait_for_selector("#work:not([hidden])")
     page.keyboard.press("y")
     page.wait_for_selector("#finished:not([hidden])")
     all_sent(page)
     assert Answers(held.root).answers()[-1][3] == "yes"
+
+
+def ben_takes_all_but(held: Serving, number: int) -> str:
+    """Somebody comes before and has all items in hand but some; returns how they are called."""
+    ben, _ = Annotators(held.root).invite("ben")
+    held.campaign.items_for(ben.pseudonym, (), len(held.campaign._asked.items) - number)
+    return ben.pseudonym
+
+
+def test_who_is_done_goes_on_with_what_others_leave(page: Any, classified: Asked, serve: Callable[..., Serving]) -> None:
+    held, asked = serve(classified, campaign=rules(overlap=1)), list[str]()
+    ben = ben_takes_all_but(held, 1)
+    page.clock.install()
+    enter(page, held.url)
+    page.keyboard.press("n")
+    page.wait_for_selector("#finished:not([hidden])")
+    page.on("request", lambda request: asked.append(request.url))
+    page.evaluate("Object.defineProperty(document, 'hidden', { value: true, configurable: true })")
+    page.clock.fast_forward(31_000)
+    assert asked == []  # who looks elsewhere takes nothing from others
+    page.evaluate("delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))")
+    page.wait_for_function("document.activeElement.textContent === 'All done'")
+    held.campaign.take_back_all(ben)
+    page.clock.fast_forward(31_000)
+    page.wait_for_selector("#work:not([hidden])")
+    assert page.is_hidden("#finished")
+    here = current(page)
+    page.clock.fast_forward(31_000)
+    assert current(page) == here
+    page.keyboard.press("u")  # what was said before can still be taken back
+    page.wait_for_selector(f"#work:not([data-item='{here}'])")
+    answer(page, "y")
+    assert current(page) == here
+    all_sent(page)
+    assert [word for *_, word in Answers(held.root).answers()] == ["yes"]
 
 
 def test_people_elsewhere_answer_too_over_plain_http(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:

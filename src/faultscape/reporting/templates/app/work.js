@@ -6,20 +6,20 @@
   if (!work) return;
   const { token, task, user, store } = work.dataset;
   const choices = task === "choices";
-  const AHEAD = 5, WAIT = [500, 1000, 2000, 5000, 10000];
+  const AHEAD = 5, MOST = 20, WAIT = [500, 1000, 2000, 5000, 10000], LATER = 30000; // items, answers, milliseconds
   const say = (words) => { $("said").textContent = words; };
   const show = (id, yes) => { $(id).hidden = !yes; };
 
   // The queue of answers that the server has not confirmed. One page of a browser sends at a time.
   const place = ["faultscape", store, user, task].join(":");
   const queue = () => { try { return JSON.parse(localStorage.getItem(place)) || []; } catch { return []; } };
+  let memory = null; // the queue, while the browser cannot store it
   const keep = (rows) => {
-    try { localStorage.setItem(place, JSON.stringify(rows)); } catch { say("this browser keeps nothing: do not close the page before all is sent"); memory = rows; }
+    try { localStorage.setItem(place, JSON.stringify(rows)); memory = null; } catch { memory = rows; }
     const number = rows.length;
-    $("unsent").hidden = !number;
-    $("unsent").textContent = number + (number === 1 ? " answer" : " answers") + " not sent yet";
+    show("unsent", number);
+    $("unsent").textContent = number + (number === 1 ? " answer" : " answers") + " not sent yet" + (memory ? ", and this browser cannot keep them: leave this page open" : "");
   };
-  let memory = null;
   const waiting = () => memory || queue();
   let sending = false, failed = 0, timer = 0, unwilling = false; // the server refuses all, and says why
   const locked = (act) => navigator.locks ? navigator.locks.request(place, act) : act();
@@ -30,9 +30,10 @@
     try {
       await locked(async () => {
         while (waiting().length) {
-          const rows = waiting().slice(0, 20);
+          const rows = waiting().slice(0, MOST), keys = new Set(rows.map((row) => row.key));
+          keep(waiting().map((row) => (keys.has(row.key) ? { ...row, tried: true } : row))); // from now on the server may have it, whatever is heard of it
           const answer = await fetch("/api/answers", {
-            method: "POST", headers: { "content-type": "application/json", "x-faultscape": token }, body: JSON.stringify({ task, answers: rows }),
+            method: "POST", headers: { "content-type": "application/json", "x-faultscape": token }, body: JSON.stringify({ task, answers: rows.map(({ tried, ...row }) => row) }),
           });
           if (!answer.ok) {
             unwilling = lasting(answer);
@@ -81,7 +82,7 @@
   };
   const load = async () => {
     clearTimeout(again);
-    if (loading || finished || ahead.length >= AHEAD) return;
+    if (loading || ahead.length >= AHEAD) return;
     loading = true;
     const have = [...ahead, ...(current ? [current] : []), ...waiting().filter((row) => row.id && !row.undo)].map(name).concat([...skipped]);
     let wait = 0;
@@ -96,25 +97,34 @@
       fresh.forEach(fetch_pictures);
       ahead.push(...fresh);
       finished = found.finished;
-      if (!fresh.length && !finished) wait = found.items.length ? 1 : 1000; // what is left waits for answers that are under way
+      if (finished) wait = LATER; // others may leave items, and discarded images be replaced
+      else if (!fresh.length) wait = found.items.length ? 1 : 1000; // what is left waits for answers that are under way
+      else if (ahead.length < AHEAD) wait = 1; // keys came faster
       $("waiting").textContent = "Loading …";
     } catch (error) {
-      wait = 1000;
+      wait = finished ? LATER : 1000;
       const why = error instanceof TypeError || !error.message ? "The server does not answer." : error.message + ".";
       $("waiting").textContent = why + " What you said is kept in this browser, and this page goes on by itself.";
     }
     loading = false;
-    if (wait) again = setTimeout(load, wait);
-    if (!current && !resting() && (ahead.length || finished)) next();
+    if (wait) again = setTimeout(() => { if (!finished || !document.hidden) load(); }, wait); // who looks elsewhere takes nothing from others
+    if (!current && !resting() && (ahead.length || (finished && $("finished").hidden))) next();
   };
+  document.addEventListener("visibilitychange", () => { if (finished && !document.hidden) load(); });
 
+  const finish = () => {
+    const title = $("finished").querySelector("h1");
+    if (begun) { title.textContent = "All done"; $("finished-words").textContent = $("finished-words").dataset.done; }
+    show("undo-last", Boolean(last));
+    title.focus();
+  };
   const next = async () => {
     current = ahead.shift() || null;
-    load();
+    if (current || !finished) load();
     show("waiting", !current && !finished);
     show("finished", !current && finished);
     work.hidden = !current;
-    if (!current) { if (finished) { show("undo-last", Boolean(last)); $("finished").querySelector("h1").focus(); } return; }
+    if (!current) { if (finished) finish(); return; }
     if (session !== null && current.session.number > session && current.session.number !== paused) {
       paused = current.session.number;
       ahead.unshift(current);
@@ -265,7 +275,7 @@
   const undo = () => {
     if (!last) { say("nothing to undo"); return; }
     const rows = waiting(), at = rows.findLastIndex((row) => row.id === last.id && row.repeat === last.repeat && !row.undo);
-    if (at >= 0 && !sending) keep(rows.filter((_, k) => k !== at));
+    if (at >= 0 && !rows[at].tried) keep(rows.filter((_, k) => k !== at));
     else add({ id: last.id, repeat: last.repeat, undo: true });
     if (current && current !== last) ahead.unshift(current);
     ahead.unshift(last);
@@ -276,9 +286,11 @@
     next();
     say("the last answer is taken back");
   };
-  const discard = () => { if (!understood) return; $("reason-text").value = ""; $("reasons").returnValue = ""; $("reasons").showModal(); }; // else Escape gives the answer before in some browsers
-  $("reasons").addEventListener("close", () => {
-    if ($("reasons").returnValue !== "discard" || !current) return;
+  const discard = () => { if (!current || work.hidden || !understood) return; $("reason-text").value = ""; $("reasons").showModal(); };
+  $("reasons").querySelector("form").addEventListener("submit", (event) => {
+    event.preventDefault(); // else all this is done a moment after the dialog is closed, when a key may have brought the next item
+    $("reasons").close();
+    if (event.submitter.value !== "discard" || !current) return;
     const reason = $("reasons").querySelector("[name=reason]:checked").value;
     add({ id: current.id, repeat: current.repeat, discard: reason, text: $("reason-text").value.trim(), seconds: Math.round(performance.now() - begun) / 1000 });
     discarded.add(current.image_id);
