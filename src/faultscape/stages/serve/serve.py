@@ -38,7 +38,7 @@ def serve_labels(study: str, options: ServeOptions, standings_of: StandingsOf, t
             settings = read_settings(root)
             write_settings(root, settings.model_copy(update={"answers": bind(root, options.database)}))
     with (
-        closing(Database(root, stay_open=True, address=options.database)) as database,
+        closing(Database(root, stay_open=True)) as database,
         server.bind(options.host, options.port) as listener,
     ):
         database.upgrade()
