@@ -278,7 +278,7 @@ PANOPTIC = (
     _of_panoptic("a PNG of 10^10 pixels", partial(_segments, (100_000, 100_000), []), "must be those of an image of at most"),
     _of_panoptic("a PNG of 10^10 pixels that is called small", partial(_segments, (100_000, 100_000), [], declared=(9, 9)), "more than"),
     _of_panoptic("a PNG of the largest image", partial(_segments, (SIZE, SIZE), []), "has more than 67,108,864 pixels"),
-    smaller(_of_panoptic("a PNG that unpacks to 100 MB", partial(_segments, (8192, 4096), []), "there is no photo"), 2, "formats.label_tools.coco_panoptic.MOST_MASK_PIXELS"),
+    smaller(_of_panoptic("a PNG that unpacks to 50 MB", partial(_segments, (4096, 4096), []), "there is no photo"), 4, "formats.label_tools.coco_panoptic.MOST_MASK_PIXELS"),
     _of_panoptic("a PNG elsewhere", partial(_segments, (9, 9), [], name="../../a.png"), "is no file within the folder"),
     _of_panoptic("a PNG that ends early", partial(_segments, (9, 9), [], pixels=_png((9, 9), colour=2)[:40]), r"a\.png: "),
     _of_panoptic("a segment of 10**30", partial(_segments, (9, 9), [{"id": 10**30, "category_id": 1}]), "needs an id from 1 to"),
