@@ -9,6 +9,7 @@ does not end, takes the process with it; the rest go on in another.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import re
 import resource
@@ -19,10 +20,11 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from refusals import refused, refused_text, told
 
@@ -32,12 +34,13 @@ SECONDS = 10  # of the processor that a case may use
 
 @dataclass(frozen=True)
 class Case:
-    """``write`` fills an empty folder, ``read`` reads it and returns what a person is told, in which ``says`` must be found (a regular expression)."""
+    """``write`` fills an empty folder, ``read`` reads it and returns what a person is told, in which ``says`` must be found (a regular expression). Of memory and of time it has one ``part``."""
 
     name: str
     write: Callable[[Path], object]
     read: Callable[[Path], str]
     says: str
+    part: int = 1
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,19 @@ class Told:
 
     text: str
     raised: str = ""
+
+
+def smaller(case: Case, part: int, *limits: str) -> Case:
+    """Return a case that is tried with one ``part`` of limits, each MODULE.NAME of the package, and of memory and time with it: what is right of a small file under small limits is right of a large one."""
+    return replace(case, read=partial(_smaller, case.read, part, limits), part=part)
+
+
+def _smaller(read: Callable[[Path], str], part: int, limits: Iterable[str], folder: Path) -> str:
+    with contextlib.ExitStack() as patched:
+        for module, _, name in (limit.rpartition(".") for limit in limits):
+            where = importlib.import_module(f"faultscape.{module}")
+            patched.enter_context(mock.patch.object(where, name, getattr(where, name) // part))
+        return read(folder)
 
 
 def failure(study: Path, image: str) -> str:
@@ -255,8 +271,6 @@ def _three_gigabytes(folder: Path) -> None:
 
 
 def _predicted(folder: Path) -> str:
-    from unittest import mock
-
     from faultscape.prediction import bounds
 
     with mock.patch.object(bounds, "SECONDS", 0.3):
@@ -544,7 +558,7 @@ def _one(case: Case, folder: Path) -> tuple[str, str]:
     folder.mkdir(parents=True)
     try:
         case.write(folder)
-        with _bounded():
+        with _bounded(case.part):
             text = case.read(folder)
     except BaseException:  # noqa: BLE001 - whatever it is, a person would have seen it
         return "", traceback.format_exc()[-3000:]
@@ -554,12 +568,12 @@ def _one(case: Case, folder: Path) -> tuple[str, str]:
 
 
 @contextlib.contextmanager
-def _bounded() -> Any:
-    """Let the block have so much more memory than this process has, and so many seconds of the processor, after which the process is ended."""
+def _bounded(part: int) -> Any:
+    """Let the block have one ``part`` of `MEMORY` beyond what this process has, and as much of `SECONDS` of the processor, after which the process is ended."""
     held = int(re.search(r"VmData:\s*(\d+)", Path("/proc/self/status").read_text())[1]) * 1024  # type: ignore[index]
     before = resource.getrlimit(resource.RLIMIT_DATA), resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_DATA, (held + MEMORY, before[0][1]))
-    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + SECONDS) + 1, before[1][1]))
+    resource.setrlimit(resource.RLIMIT_DATA, (held + MEMORY // part, before[0][1]))
+    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + SECONDS / part) + 1, before[1][1]))
     try:
         yield
     finally:

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hostile_cases import Case
+from hostile_cases import Case, smaller
 
 
 def _read(module: str, folder: Path) -> str:
@@ -67,9 +67,13 @@ def _long(
         file.write(tail)
 
 
-def _of_xml(name: str, text: str | bytes | Callable[[Path], object], says: str, **more: Any) -> Case:
+def _of_xml(
+    name: str, text: str | bytes | Callable[[Path], object], says: str, *, limit: str = "", part: int = 10, **more: Any
+) -> Case:
+    """A case, of which one ``part`` is tried where a ``limit`` of many is meant."""
     write = text if callable(text) else partial(_xml, text, **more)
-    return Case(f"CVAT for images: {name}", write, partial(_read, "cvat_images"), rf"a\.xml.*{says}")
+    case = Case(f"CVAT for images: {name}", write, partial(_read, "cvat_images"), rf"a\.xml.*{says}")
+    return smaller(case, part, f"formats.label_tools.{limit}") if limit else case
 
 
 _LAUGHS = (
@@ -95,11 +99,11 @@ XML = (
     _of_xml("another root", "<svg/>", "is no file of CVAT: it begins with <svg>"),
     _of_xml("elements within elements", partial(_long, b"<a>", 3_000_000), "lie more than 32 deep"),
     _of_xml("one attribute of 100 MB", partial(_long, b"1, ", 35_000_000, head=b'<annotations><image id="0" name="a" width="9" height="9"><mask rle="'), "one element has more than"),
-    _of_xml("200,000 images", partial(_long, b'<image id="0" name="a" width="9" height="9"/>', 200_000), "has more than 100,000 images"),
-    _of_xml("a million shapes", partial(_long, b'<mask label="a"/>', 1_000_000, head=b'<annotations><image id="0" name="a" width="9" height="9">'), "has more than 500,000 shapes"),
-    _of_xml("shapes of 200 MB in all", partial(_long, b'<mask rle="' + b"1, " * 100_000 + b'"/>', 700, head=b'<annotations><image id="0" name="a" width="9" height="9">'), "take more than .* characters"),
+    _of_xml("20,000 images", partial(_long, b'<image id="0" name="a" width="9" height="9"/>', 20_000), "has more than 10,000 images", limit="cvat_xml.MOST_IMAGES"),
+    _of_xml("a hundred thousand shapes", partial(_long, b'<mask label="a"/>', 100_000, head=b'<annotations><image id="0" name="a" width="9" height="9">'), "has more than 50,000 shapes", limit="cvat_xml.MOST_SHAPES"),
+    _of_xml("shapes of 20 MB in all", partial(_long, b'<mask rle="' + b"1, " * 10_000 + b'"/>', 700, head=b'<annotations><image id="0" name="a" width="9" height="9">'), "take more than 13,421,772 characters", limit="cvat_xml.MOST_HELD"),
     _of_xml("600 MB", lambda folder: (folder / "a.xml").open("wb").truncate(600 << 20), "has 629,145,600 bytes; at most"),
-    _of_xml("a million labels", partial(_long, b"<label><name>a</name></label>", 100_000, head=b"<annotations><meta><task><labels>"), "names more than 65,536 labels"),
+    _of_xml("100,000 labels", partial(_long, b"<label><name>a</name></label>", 100_000, head=b"<annotations><meta><task><labels>"), "names more than 65,536 labels"),
     _of_xml("an image of 10**9 x 10**9", _image("", 'width="1000000000" height="1000000000"'), "must be whole numbers of a picture"),
     _of_xml("an image of 99999 x 99999", _image("", 'width="99999" height="99999"'), "must be whole numbers of a picture"),
     _of_xml("a width that is not finite", _image("", 'width="inf" height="nan"'), "must be whole numbers of a picture"),
@@ -108,7 +112,7 @@ XML = (
     _of_xml("a name with lines", _image("", name="a&#10;b", size=""), r"image 'a\\nb': its width"),
     _of_xml("a label with lines", _image('<mask label="a&#10;b"/>'), r"'a\\nb' is no class"),
     _of_xml("a label of 100,000 letters", _image(f'<mask label="{"x" * 100_000}"/>'), "is no class"),
-    _of_xml("200,000 shapes of an image", partial(_long, b'<mask label="car"/>', 200_000, head=b'<annotations><image id="0" name="a" width="9" height="9">', tail=b"</image></annotations>"), "shapes; at most 100,000 are read"),
+    _of_xml("20,000 shapes of an image", partial(_long, b'<mask label="car"/>', 20_000, head=b'<annotations><image id="0" name="a" width="9" height="9">', tail=b"</image></annotations>"), "shapes; at most 10,000 are read", limit="cvat_shapes.MOST"),
     _of_xml("a negative run", _mask("5, -1"), "is no list of run lengths"),
     _of_xml("a run of 10**18", _mask("0, 1000000000000000000"), "is no list of run lengths"),
     _of_xml("runs beyond the box", _mask("0, 999999999, 999999999"), "add up to 1,999,999,998 pixels, its box of 2 x 2 has 4"),
@@ -170,17 +174,26 @@ def _in_list(data: bytes, at: int, value: bytes) -> bytes:
 
 
 def _many(count: int, folder: Path) -> None:
-    with zipfile.ZipFile(folder / "a.zip", "w") as archive:
-        archive.writestr("labelmap.txt", _MAP)
-        for number in range(count):
-            archive.writestr(f"SegmentationClass/{number}.png", b"")
+    """A zip of many empty files, whose end is that of ZIP64; packed here, since zipfile takes seconds."""
+    heads, listed, at = list[bytes](), list[bytes](), 0
+    for number in range(count):
+        name = b"SegmentationClass/%d.png" % number
+        same = struct.pack("<5H3L2H", 20, 0, 0, 0, 33, 0, 0, 0, len(name), 0)
+        heads.append(b"PK\x03\x04" + same + name)
+        listed.append(b"PK\x01\x02\x14\0" + same + struct.pack("<3H2L", 0, 0, 0, 0, at) + name)
+        at += len(heads[-1])
+    size = sum(map(len, listed))
+    end = b"PK\x06\x06" + struct.pack("<Q2H2L4Q", 44, 45, 45, 0, 0, count, count, size, at)
+    end += b"PK\x06\x07" + struct.pack("<LQL", 0, at + size, 1)
+    end += b"PK\x05\x06" + struct.pack("<4H2LH", 0, 0, 0xFFFF, 0xFFFF, size, at, 0)
+    (folder / "a.zip").write_bytes(b"".join([*heads, *listed, end]))
 
 
 def _bomb(folder: Path) -> None:
-    with zipfile.ZipFile(folder / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(folder / "a.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr("labelmap.txt", _MAP)
         with archive.open("SegmentationClass/a.png", "w") as file:
-            for _ in range(512):
+            for _ in range(128):
                 file.write(bytes(1 << 20))
 
 
@@ -202,7 +215,7 @@ ZIPS = (
     _of_zip("a list of files that is none", {_A: b"x"}, r"a\.zip: ", change=lambda data: data.replace(b"PK\x01\x02", b"PK\x09\x09")),
     _of_zip("a list of files of 4 GB", {}, "or says so; at most so many are read", change=lambda data: data[:-10] + b"\xf0\xff\xff\xff" + data[-6:]),
     _of_zip("70,000 files", partial(_many, 70_000), "or says so; at most so many are read"),
-    _of_zip("512 MB of zeros", _bomb, "would unpack to 536,870,9.. bytes, more than a zip of pictures"),
+    _of_zip("128 MB of zeros", _bomb, "would unpack to 134,217,7.. bytes, more than a zip of pictures"),
     _of_zip("a file that is larger than it says", {_A: bytes(1 << 20)}, r"a\.zip: .*a\.png", change=lambda data: data.replace(struct.pack("<I", 1 << 20), struct.pack("<I", 9))),
     _of_zip("a name that leaves the folder", {"../a.png": b"x"}, r"'\.\./a\.png' leaves the folder"),
     _of_zip("a name from the root", {"/etc/a.png": b"x"}, "'/etc/a.png' leaves the folder"),

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hostile_cases import DEEP, Case
+from hostile_cases import DEEP, Case, smaller
 
 SIZE = 13_000  # of a side: 169 million pixels, the most that a small file may declare
 
@@ -156,7 +156,7 @@ STUDIO = (
     _of_studio("a type that is a list", _tasks(_result("rectanglelabels", BOX) | {"type": ["a"]}), "result 0: a result without a type has no area"),
     _of_studio("an id that is a list", _tasks(_result("rectangle", BOX) | {"id": [1], "value": BOX}), "result 0: has no label"),
     _of_studio("a label of a million letters", _tasks(_result("rectanglelabels", BOX) | {"value": BOX | {"rectanglelabels": ["x" * 1_000_000]}}), "result 0: 'x{80}' is no class"),
-    _of_studio("a polygon that takes minutes", lambda: _tasks(_result("polygonlabels", {"points": [[0, -9e4], [1, 9e4]] * 200_000}, original_width=10_000, original_height=10_000)), "would take too long"),
+    _of_studio("a polygon that takes minutes", lambda: _tasks(_result("polygonlabels", {"points": [[0, -9e4], [1, 9e4]] * 50_000}, original_width=10_000, original_height=10_000)), "would take too long"),
     _of_studio("ten thousand ellipses on the largest image", lambda: _tasks(*[_result("ellipselabels", {"x": 50, "y": 50, "radiusX": 90, "radiusY": 90}, id=str(k), original_width=SIZE, original_height=SIZE) for k in range(10_000)]), "painting its 10,000 masks would take some"),
     _of_studio("one ellipse on the largest image", _tasks(_result("ellipselabels", {"x": 50, "y": 50, "radiusX": 90, "radiusY": 90}, original_width=SIZE, original_height=SIZE)), "^was read$"),
     _of_studio("runs that are words", _brush(["a"]), "its runs are no bytes|no head"),
@@ -165,15 +165,15 @@ STUDIO = (
     _of_studio("runs of another image", partial(_brush, _rle(4 * 999)), "are of 3,996 values; an image of 48 pixels has 192"),
     _of_studio("runs without a block", partial(_brush, _rle(192)), "end before the last pixel"),
     _of_studio("runs beyond the image", lambda: _brush(_rle(192, b"\xff" * 40)), "go beyond the last pixel"),
-    _of_studio("ten million runs of a small image", lambda: _brush([0] * 10_000_000), "its runs take 10,000,000 bytes, more than a mask of 48 pixels can"),
-    _of_studio("four million bytes of single values", lambda: _brush(_rle(4 * 5000**2, bytes(4_000_000)), 5000), "end before the last pixel"),
+    _of_studio("a million runs of a small image", lambda: _brush([0] * 1_000_000), "its runs take 1,000,000 bytes, more than a mask of 48 pixels can"),
+    smaller(_of_studio("a million bytes of single values", lambda: _brush(_rle(4 * 2500**2, bytes(1_000_000)), 2500), "end before the last pixel"), 4, "formats.label_tools.studio.brush.MOST_BYTES"),
     _of_studio("a mask of the largest image", lambda: _brush(_whole(SIZE), SIZE), "^was read$"),
-    _of_studio("a hundred masks of the largest image", lambda: _brush(_whole(SIZE), SIZE, 100), "painting its 100 masks would take some"),
+    _of_studio("fifty masks of the largest image", lambda: _brush(_whole(SIZE), SIZE, 50), "painting its 50 masks would take some"),
     _of_studio("base64 that is none", _tasks(_result("bitmasklabels", {"imageDataURL": "data:image/png;base64," + "%" * 100})), "no PNG in base64"),
     _of_studio("base64 beyond ASCII", _tasks(_result("bitmasklabels", {"imageDataURL": "data:image/png;base64,图图"})), "no PNG in base64"),
     _of_studio("a PNG that says 10^10 pixels", lambda: _bitmask((100_000, 1), (8, 6)), "its mask is 100000 x 1 pixels, its image 8 x 6"),
     _of_studio("a PNG of the largest image", lambda: _bitmask((SIZE, SIZE), (SIZE, SIZE)), "masks of more than 67,108,864 pixels"),
-    _of_studio("a PNG that unpacks to 268 MB", lambda: _bitmask((8192, 8192), (8192, 8192)), "^was read$"),
+    smaller(_of_studio("a PNG that unpacks to 67 MB", lambda: _bitmask((4096, 4096), (4096, 4096)), "^was read$"), 4, "formats.label_tools.studio.shapes.MOST_MASK_PIXELS"),
     _of_studio("a PostScript file as mask", _tasks(_result("bitmasklabels", {"imageDataURL": "data:image/png;base64," + base64.b64encode(b"%!PS-Adobe-3.0 EPSF-3.0\n").decode()})), "no picture that can be read"),
     Case("label studio: entities within entities", lambda folder: (_write(_tasks(), folder), _write('<!DOCTYPE a [<!ENTITY x "' + "y" * 1000 + '"><!ENTITY z "' + "&x;" * 1000 + '">]><View>&z;</View>', folder, "label_config.xml")), _said, r"label_config\.xml: has a DOCTYPE"),
     Case("label studio: a configuration of tags within tags", lambda folder: (_write(_tasks(_result("brushlabels", {"rle": []})), folder), _write("<a>" * 500_000, folder, "label_config.xml")), _said, r"label_config\.xml: is no XML"),
@@ -223,7 +223,7 @@ COCO = (
     _of_coco("a thousand masks of the largest image", lambda: _instances({"size": [SIZE, SIZE], "counts": [0, SIZE * SIZE]}, 1000, side=SIZE), "painting its 1,000 masks would take some"),
     _of_coco("one mask of the largest image", lambda: _instances({"size": [SIZE, SIZE], "counts": [0, SIZE * SIZE]}, side=SIZE), "there is no photo"),
     _of_coco("a polygon of a million edges", lambda: _instances([[0, 0, 9, 64] * 250_000 + [0, 64]]), "would take too long"),
-    _of_coco("ten thousand polygons that take minutes together", lambda: _instances([[0, 0, 9, 2000] * 50 + [0, 64]], 10_000, side=2000), "painting its 10,000 masks would take some"),
+    _of_coco("two thousand polygons that take a minute together", lambda: _instances([[0, 0, 9, 2000] * 50 + [0, 64]], 2000, side=2000), "painting its 2,000 masks would take some"),
     _of_coco("a polygon of numbers that are none", _instances([[float("nan"), 0, 1, 1, 2, float("inf")]]), "finite numbers"),
     _of_coco("a photo elsewhere", _instances([[0, 0, 9, 0, 9, 9]], images=[{"id": 1, "file_name": "/etc/passwd", "width": 9, "height": 9}]), "leads out of its folder"),
     _of_coco("a photo with a null in its name", _instances([[0, 0, 9, 0, 9, 9]], images=[{"id": 1, "file_name": "a\0.png", "width": 9, "height": 9}]), "leads out of its folder"),
@@ -278,7 +278,7 @@ PANOPTIC = (
     _of_panoptic("a PNG of 10^10 pixels", partial(_segments, (100_000, 100_000), []), "must be those of an image of at most"),
     _of_panoptic("a PNG of 10^10 pixels that is called small", partial(_segments, (100_000, 100_000), [], declared=(9, 9)), "more than"),
     _of_panoptic("a PNG of the largest image", partial(_segments, (SIZE, SIZE), []), "has more than 67,108,864 pixels"),
-    _of_panoptic("a PNG that unpacks to 201 MB", partial(_segments, (8192, 8192), []), "there is no photo"),
+    smaller(_of_panoptic("a PNG that unpacks to 50 MB", partial(_segments, (4096, 4096), []), "there is no photo"), 4, "formats.label_tools.coco_panoptic.MOST_MASK_PIXELS"),
     _of_panoptic("a PNG elsewhere", partial(_segments, (9, 9), [], name="../../a.png"), "is no file within the folder"),
     _of_panoptic("a PNG that ends early", partial(_segments, (9, 9), [], pixels=_png((9, 9), colour=2)[:40]), r"a\.png: "),
     _of_panoptic("a segment of 10**30", partial(_segments, (9, 9), [{"id": 10**30, "category_id": 1}]), "needs an id from 1 to"),

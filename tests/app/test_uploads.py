@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import struct
 import tempfile
@@ -35,6 +36,7 @@ from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import read_corpus
+from faultscape.study.tables.logs import read_failures
 from made_entrance import IDS, Entrance, Person
 
 PLAIN = IDS[5:]  # the ids that no tool has trouble with
@@ -160,6 +162,31 @@ def test_one_bad_label_is_said_without_paths_and_the_others_are_taken(ann: Perso
     assert not any(str(tmp_path) in line or "faultscape-masks-" in line for line in said)
 
 
+@pytest.mark.parametrize("above", ["", "mine/"])
+def test_the_study_names_a_file_after_who_sent_it_and_not_where_it_lay_meanwhile(
+    entrance: Entrance, ann: Person, above: str
+) -> None:
+    good, bad = (f"{above}{PLAIN[k]}.png" for k in (0, 1))
+    status, said = sent(ann, zipped({good: png(drawn()[PLAIN[0]]), bad: png(np.zeros((5, 5), np.uint8))}))
+    assert status == 200
+    why = f"{bad}: is 5 x 5 pixels, its photo 48 x 36; labels must have the photo's size"
+    assert f"{PLAIN[1]}: {why}" in said
+    (row,) = [row for row in read_failures(entrance.root) if row.name == f"labels-{ann.pseudonym}"]
+    assert (row.image, row.reason) == (PLAIN[1], f"sent by {ann.pseudonym}/{why}")
+    line = json.loads((entrance.root / "log.jsonl").read_text().splitlines()[-1])
+    assert (line["verb"], line["source"]) == ("label import", f"sent by {ann.pseudonym}/{above}part1")
+    for file in ("failures.csv", "log.jsonl"):
+        assert "faultscape-masks-" not in (entrance.root / file).read_text()
+
+
+def test_a_file_of_a_tool_is_named_after_who_sent_it_too(entrance: Entrance, ann: Person, tmp_path: Path) -> None:
+    text = bundle(entrance, "cvat", drawn(), tmp_path)["annotations.xml"].decode()
+    assert sent(ann, text.replace('width="48"', 'width="47"', 1).encode())[0] == 200
+    (row,) = [row for row in read_failures(entrance.root) if row.name == f"labels-{ann.pseudonym}"]
+    assert row.reason.startswith(f"sent by {ann.pseudonym}: image ")
+    assert f'"source": "sent by {ann.pseudonym}"' in (entrance.root / "log.jsonl").read_text()
+
+
 def test_nobody_discards_an_image_by_a_file_in_a_zip(entrance: Entrance, ann: Person) -> None:
     files = {
         f"{PLAIN[0]}.png": png(drawn()[PLAIN[0]]),
@@ -171,13 +198,13 @@ def test_nobody_discards_an_image_by_a_file_in_a_zip(entrance: Entrance, ann: Pe
 
 
 def bomb() -> bytes:
-    """A zip of 256 MB of nothing in 260 kB."""
-    return zipped({f"{PLAIN[0]}.png": b"\0" * (1 << 28)})
+    """A zip of 80 MB of nothing in 82 kB."""
+    return zipped({f"{PLAIN[0]}.png": b"\0" * (80 << 20)})
 
 
 def swollen() -> bytes:
-    """A zip whose file says that it has 10 bytes and has 100 MB."""
-    data = bytearray(zipped({f"{PLAIN[0]}.png": b"\0" * (100 << 20)}))
+    """A zip whose file says that it has 10 bytes and has 8 MB."""
+    data = bytearray(zipped({f"{PLAIN[0]}.png": b"\0" * (8 << 20)}))
     for mark, at in ((b"PK\x01\x02", 24), (b"PK\x03\x04", 22)):
         place = data.index(mark) + at
         data[place : place + 4] = (10).to_bytes(4, "little")
@@ -217,7 +244,7 @@ HOSTILE: tuple[tuple[str, Callable[[], bytes], str], ...] = (
     ("a zip that is cut", lambda: zipped({"a.png": MASK})[:-30], "is no zip, or lacks its end"),
     ("an empty zip", lambda: zipped({}), "holds neither masks"),
     ("a zip of other files", lambda: zipped({"a.exe": b"x", "b.html": b"x", "c.jsonl": b"x", "d.zip": b"x"}), "holds neither masks"),
-    ("a bomb", bomb, "would unpack to 268,435,456 bytes"),
+    ("a bomb", bomb, "would unpack to 83,886,080 bytes"),
     ("a file that says less than it has", swollen, "the file: .*part1/photo 0"),
     ("a name that leaves the folder", lambda: zipped({"../../escaped.png": MASK}), "leaves the folder"),
     ("a name that leaves it later", lambda: zipped({"a/../../escaped.png": MASK}), "leaves the folder"),
@@ -300,7 +327,7 @@ class Held:
     def __init__(self) -> None:
         self.begun, self.go = threading.Event(), threading.Event()
 
-    def __call__(self, _: Path, __: Path, truth: str) -> object:
+    def __call__(self, _: Path, __: Path, truth: str, *___: object) -> object:
         print(f"mine of {truth}")
         self.begun.set()
         assert self.go.wait(20)
@@ -346,9 +373,9 @@ def test_one_person_sends_one_file_at_a_time_and_is_told_what_their_own_says(
 def test_two_files_are_never_read_at_once(entrance: Entrance) -> None:
     both, met = threading.Barrier(2), []
 
-    def take(_: Path, __: Path, truth: str) -> object:
+    def take(_: Path, __: Path, truth: str, *___: object) -> object:
         with suppress(threading.BrokenBarrierError):  # nobody else came in time
-            both.wait(1.0)
+            both.wait(0.3)
             met.append(truth)
         return truth
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,11 @@ from faultscape.errors import LabellingError
 from faultscape.study.answers.annotators import Annotators
 from faultscape.study.answers.checks import COMMENT, RESOLVED, Checks
 from faultscape.study.answers.choices import Choice, Choices
+from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
+from faultscape.study.answers.schema import SAID, TRAINING, tables
 from faultscape.study.answers.tags import Tag, Tags
+from faultscape.study.settings import read_settings
 from faultscape.study.tables.logs import read_failures
 from refusals import refused
 
@@ -30,14 +34,33 @@ def study(tmp_path: Path) -> str:
 
 
 def said(study: str) -> None:
-    """Something of every kind."""
+    """Something of every kind, and what was taken back of it."""
     root, images = Path(study), ["part0/photo 000", "part1/photo 001"]
     Choices(root).add(
         Choice(images[0], "model-0", "model-1", "first", "person-1", "a", "b", seconds=1.5, key="person-1:one"), "test"
     )
     Choices(root).add_all([Choice(images[1], "model-1", "model-0", "not sure", "person-2")], "test")
-    Answers(root).discard([(images[1], "blurred")], "test")
-    Tags(root).add_all([Tag(images[0], "night", "person-1", "model-1", "1,2,3,4")], "test")
+    Choices(root).add(Choice(images[1], "model-0", "model-1", "second", "person-2", key="person-2:two", truth=TRAINING), "test")
+    Choices(root).take_back(Choices(root).choices()[1:], "test")
+    answers, class_ = Answers(root), read_settings(root).classes.names[1]
+    answers.answer([(images[0], class_, "person-1", "yes"), (images[1], class_, "person-1", "unsure")], "test")
+    answers.answer([(images[0], class_, "person-1", "no")], "test")
+    answers.answer([(images[1], class_, "person-2", "yes")], "test", "others")
+    answers.take_back([(images[1], class_, "person-1")], "test")
+    asked = {"image": images[0], "class": class_, "annotator": "person-2", "source": "label serve", "truth": TRAINING}
+    for key, answer, seconds in (("one", "yes", 1.25), ("two", "yes", None), ("three", "", 2.0)):
+        row = asked | {"answer": answer, "key": f"person-2:{key}", "seconds": seconds, "shown": '{"session": 1}'}
+        Database(root).add_once("answers", row)
+    vote = {"image": images[0], "reason": "dark", "source": "label serve", "annotator": "person-1", "key": "person-1:v"}
+    Database(root).add_once("discards", vote)
+    answers.discard([(images[0], "1 of 1 annotators: dark"), (images[1], "blurred")], "test")
+    answers.keep([images[0]])
+    Database(root).add_once("discards", vote | {"annotator": "person-2", "key": "person-2:v", "reason": "night"})
+    Database(root).add_once("discards", vote | {"key": "person-1:w", "reason": "too dark"})
+    answers.take_back_votes("person-2", "test")
+    tags = Tags(root)
+    tags.add_all([Tag(images[0], "night", "person-1", "model-1", "1,2,3,4"), Tag(images[1], "night", "person-1")], "test")
+    tags.add(Tag(images[1], "night", "person-1", given=False), "test", "person-1:t")
     checks = Checks(root)
     checks.open("labels", images[0], "missed object", "a tree", "person-1", at=(3, 4), source="test", key="person-1:two")
     (found,) = checks.checks()
@@ -45,14 +68,14 @@ def said(study: str) -> None:
     checks.answer(found, RESOLVED, "", "person-1", source="test", key="person-1:three")
 
 
-def everything(study: str) -> tuple:
-    root = Path(study)
-    return (
-        [(one.image, one.first, one.second, one.chosen, one.annotator, one.seconds, one.key) for one in Choices(root).choices()],
-        Answers(root).discarded(),
-        Tags(root).tags(),
-        [(c.truth, c.image, c.x, c.y, c.kind, c.annotator, c.resolved, c.comments) for c in Checks(root).checks()],
-    )
+def everything(study: str) -> dict[str, list]:
+    """All rows of all that people said, without which file they came from."""
+    names = {name: [c.name for c in tables()[name].columns if c.name != "source"] for name in SAID if name not in ("renamed", "handed")}  # fmt: skip
+    rows = {name: Database(Path(study)).read(name, *columns) for name, columns in names.items()}
+    return rows | {"kept": Database(Path(study)).read("discards", "number", source="(taken back)")}
+
+
+LINE = "4 choices, 8 answers, 2 discards, 4 votes, 1 keep, 3 tags, 1 check"
 
 
 def test_all_that_people_said_goes_out_and_comes_in_once(study: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,12 +83,82 @@ def test_all_that_people_said_goes_out_and_comes_in_once(study: str, tmp_path: P
     other, file = str(tmp_path / "other"), str(tmp_path / "said.jsonl")
     said(study)
     assert main(["label", "answers", study, file]) == 0
-    assert capsys.readouterr().out == f"{file}: 2 choices, 1 discard, 1 tag, 1 check\n"
+    told = capsys.readouterr().out
+    assert told.startswith(f"{file}: ")
+    assert sorted(told.removeprefix(f"{file}: ").strip().split(", ")) == sorted(LINE.split(", "))
     assert main(["label", "import", other, file]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "2 choices, 1 discard, 1 tag, 1 check"
-    assert everything(other) == everything(study)
-    assert repr(fs.label.import_(other, file)) == "nothing new"
-    assert everything(other) == everything(study)
+    assert capsys.readouterr().out.splitlines()[-1] == LINE
+    for name, rows in everything(study).items():
+        assert rows, name
+        assert everything(other)[name] == rows, name
+    for one in (study, other):
+        before = everything(one)
+        assert repr(fs.label.import_(one, file)) == "nothing new"
+        assert everything(one) == before
+
+
+def test_a_file_that_an_earlier_version_wrote_is_taken_once(study: str, tmp_path: Path) -> None:
+    image, class_ = "part0/photo 000", read_settings(Path(study)).classes.names[1]
+    rows = [
+        {"kind": "answer", "truth": "labels", "image": image, "class": class_, "annotator": "ann", "answer": "no"},
+        {"kind": "answer", "truth": "labels", "image": image, "class": class_, "annotator": "ann", "answer": "yes"},
+        {"kind": "discard", "image": image, "reason": "blurred"},
+        {"kind": "tag", "image": image, "tag": "night", "annotator": "ann", "model": "", "region": "", "given": True},
+        {"kind": "check", "truth": "labels", "image": image, "x": None, "y": 3, "of": "other", "key": "k", "comments": [["ann", "a tree", "open"], ["ben", "where?", "comment"]]},
+    ]  # fmt: skip
+    (tmp_path / "said.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    taken = fs.label.import_(study, str(tmp_path / "said.jsonl"))
+    assert repr(taken) == "2 answers, 1 discard, 1 tag, 1 check"
+    assert repr(fs.label.import_(study, str(tmp_path / "said.jsonl"))) == "nothing new"
+    assert Answers(Path(study)).answers()[-1] == (image, class_, "ann", "yes")
+    assert [one.comments for one in Checks(Path(study)).checks()] == [(("ann", "a tree", "open"), ("ben", "where?", "comment"))]
+    fs.label.answers(study, str(tmp_path / "again.jsonl"))
+    assert repr(fs.label.import_(study, str(tmp_path / "again.jsonl"))) == "nothing new"
+
+
+def test_of_lines_with_one_key_the_first_counts_and_the_others_are_counted(study: str, tmp_path: Path) -> None:
+    one = {
+        "kind": "choice", "image": "part0/photo 000", "first": "model-0", "second": "model-1", "chosen": "first", "annotator": "ann",
+        "key": "ann:one", "time": 5.0,
+    }  # fmt: skip
+    rows = [one, one | {"chosen": "", "key": None, "time": 6.0}, one, one | {"chosen": "second", "time": 7.0}]
+    (tmp_path / "said.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    told = repr(fs.label.import_(study, str(tmp_path / "said.jsonl")))
+    assert told.startswith(
+        "2 choices, 1 line left out, whose key the file has before, 1 line not usable (failures.csv); the first: "
+    )
+    assert told.endswith("said.jsonl, line 4: its key 'ann:one' stands in a line before, which says something else")
+    assert [(row.chosen, row.time) for row in Choices(Path(study)).rows()] == [("first", 5.0), ("", 6.0)]
+
+
+def test_rows_of_a_file_that_say_again_what_was_taken_back_count_once_by_their_key(study: str) -> None:
+    one = Choice("part0/photo 000", "model-0", "model-1", "first", "ann", key="ann:one")
+    assert Choices(Path(study)).add_all([one, replace(one, chosen="", key=None), one], "test") == 2
+
+
+ODD = {
+    "a time that is none": {"time": float("nan")}, "a time without end": {"time": 10**400}, "seconds without end": {"seconds": float("inf")},
+    "a repeat that is none": {"repeat": 10**30}, "half a letter": {"annotator": "\ud800"}, "a letter that ends a text": {"shown": "\0"},
+    "no key": {"key": ""},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_what_a_database_cannot_hold_costs_its_line_alone(study: str, tmp_path: Path, odd: str) -> None:
+    good = {
+        "kind": "choice", "image": "part0/photo 000", "first": "model-0", "second": "model-1", "chosen": "first", "annotator": "ann",
+    }  # fmt: skip
+    check = {"kind": "check", "image": "part0/photo 000", "of": "other", "key": "k", "comments": [["ann", "a tree", "open"]]}
+    lines = [
+        json.dumps(good | ODD[odd]),
+        json.dumps(check),
+        json.dumps(check | {"truth": "t", "x": 10**400, "y": 1}),
+        json.dumps(good),
+    ]
+    (tmp_path / "said.jsonl").write_text("\n".join(lines))
+    taken = fs.label.import_(study, str(tmp_path / "said.jsonl"))
+    assert (taken.kinds, taken.failures) == ((("choice", 1),), 3)
+    assert f"line 1: {next(iter(ODD[odd]))} is " in taken.first
 
 
 def test_a_line_that_cannot_be_used_costs_itself_alone(study: str, tmp_path: Path) -> None:

@@ -237,24 +237,26 @@ def _infos(row: dict[str, Any], where: str) -> list[tuple[int, int, dict[str, An
 def _ids(file: _File, row: dict[str, Any], size: tuple[int, int], where: str, classes: Classes) -> np.ndarray:
     check_size(size, where)
     infos = _infos(row, where)
-    table = np.full(_COLOURS, UNKNOWN, np.uint16)
-    known = np.zeros(_COLOURS, bool)
+    meant = dict[int, int]()
     for id_, category, _ in infos:
         if category not in file.names:
             raise LabellingError(f"{where}: segment {id_} has the category_id {category}, which the file does not define")
-        table[id_], known[id_] = id_of(file.names[category], classes, where), True
+        meant[id_] = id_of(file.names[category], classes, where)
     png = _png(file.path, row, where)
     segments = _segments(png)
     if segments.shape != size[::-1]:
         raise LabellingError(
             f"{png}: is {segments.shape[1]} x {segments.shape[0]} pixels, in {file.path.name} {size[0]} x {size[1]}"
         )
-    known[0], table[0] = True, _void(classes, segments == 0, where)
+    meant[0] = _void(classes, segments == 0, where)
+    numbers, most = list(meant), max(*meant, int(segments.max(initial=0))) + 1
+    ids = np.empty(segments.shape, np.uint8 if max((*classes.ids, *classes.void)) < 256 else np.uint16)
+    table, known = np.full(most, UNKNOWN).astype(ids.dtype), np.zeros(most, bool)
+    table[numbers], known[numbers] = np.array(list(meant.values())).astype(ids.dtype), True
     if not (good := _look_up(known, segments, np.empty(segments.shape, bool))).all():
         y, x = divmod(int(np.argmin(good)), size[0])
         raise LabellingError(f"{png}: holds the segment {segments[y, x]} in column {x}, row {y}, which segments_info lacks")
-    ids = np.empty(segments.shape, np.uint8 if max((*classes.ids, *classes.void)) < 256 else np.uint16)
-    return _look_up(table.astype(ids.dtype), segments, ids)
+    return _look_up(table, segments, ids)
 
 
 def _look_up(table: np.ndarray, segments: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -295,19 +297,17 @@ def _disagreements(segments: np.ndarray, row: dict[str, Any], file: _File, where
     except LabellingError as error:
         yield str(error)
         return
-    areas = np.zeros(_COLOURS, np.int64)
-    for k in range(0, segments.size, _AT_ONCE):
-        numbers, counts = np.unique(segments.reshape(-1)[k : k + _AT_ONCE], return_counts=True)
-        areas[numbers] += counts
-    numbers = np.flatnonzero(areas).tolist()
+    flat = segments.reshape(-1)
+    parts = [np.unique(flat[k : k + _AT_ONCE], return_counts=True) for k in range(0, flat.size, _AT_ONCE)]
+    numbers, place = np.unique(np.concatenate([part for part, _ in parts]), return_inverse=True)
+    areas = np.bincount(place, np.concatenate([counts for _, counts in parts])).astype(np.int64).tolist()
     if len(numbers) > _MOST_SEGMENTS:
         yield f"{where}: its PNG holds {len(numbers):,} segments; more than {_MOST_SEGMENTS:,} are not looked through"
         return
-    table = np.zeros(_COLOURS, np.int32)
-    table[numbers] = np.arange(1, len(numbers) + 1)
-    _look_up(table, segments, segments)
+    for k in range(0, flat.size, _AT_ONCE):
+        flat[k : k + _AT_ONCE] = np.searchsorted(numbers, flat[k : k + _AT_ONCE]) + 1
     boxes = ndimage.find_objects(segments)
-    found = {number: (int(areas[number]), box) for number, box in zip(numbers, boxes, strict=True)}
+    found = {number: (area, box) for number, area, box in zip(numbers.tolist(), areas, boxes, strict=True)}
     listed = {id_ for id_, _, _ in infos}
     for number in sorted(found.keys() - listed - {0}):
         yield f"{where}: its PNG holds the segment {number}, which segments_info lacks"

@@ -1,7 +1,8 @@
 """Everything that people said that is no mask, as JSON lines: out of a study, and back into it or another.
 
-Conventions: a line is an object whose ``kind`` is choice, answer, discard, tag or check, with the columns of its table, in the order in which rows came; times are seconds since 1970. People stand under their pseudonyms. What stands in the study
-already, by its key or by what it says, is left out, so that a file may be read twice.
+Conventions: a line is an object whose ``kind`` is choice, answer, discard, vote (to discard), keep (which ends a discard), tag or check, with the columns of its table but the number and the source, in the order in which rows came, those that take back too:
+their answer or reason is '', a tag is not ``given``. Times are seconds since 1970. People stand under their pseudonyms. What stands in the study already is left out (`new_rows`), so that a file may be read twice; lines without a time, as earlier
+versions wrote them, are taken where they say something new.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from faultscape.errors import LabellingError
 from faultscape.formats.guard import read_bytes
@@ -21,7 +23,7 @@ from faultscape.stages import evidence
 from faultscape.stages.label.result import AnswersTaken, AnswersWritten
 from faultscape.study.answers.checks import STATES, Checks
 from faultscape.study.answers.choices import WORDS, Choice, Choices
-from faultscape.study.answers.labels import Answers
+from faultscape.study.answers.labels import Answer, Answers, Discard
 from faultscape.study.answers.tags import Tag, Tags
 from faultscape.study.folder import existing, local, put
 from faultscape.study.lock import writing
@@ -32,6 +34,7 @@ from faultscape.study.tables.logs import Failure, log, read_failures, replace_fa
 ENDING = ".jsonl"
 MOST_BYTES = 1 << 30
 _STAGE = "answers"
+_Kind = TypeVar("_Kind", Choice, Answer, Discard, Tag)
 
 
 def write_answers(study: str, out: str) -> AnswersWritten:
@@ -51,17 +54,27 @@ def _rows(root: Path) -> Iterator[dict[str, Any]]:
     for one in Choices(root).rows():
         yield {"kind": "choice", **vars(one)}
     held = Answers(root)
-    for truth in held.truths():
-        for image, class_, annotator, answer in held.answers(truth):
-            yield {"kind": "answer", "truth": truth, "image": image, "class": class_, "annotator": annotator, "answer": answer}
-    for image, reason in held.discarded().items():
-        yield {"kind": "discard", "image": image, "reason": reason}
-    for tag in Tags(root).tags():
+    for one in held.all_rows():
+        yield {"kind": "answer", **{name.rstrip("_"): value for name, value in vars(one).items()}}
+    for one in held.discard_rows():
+        by = {"annotator": one.annotator} if one.annotator else {}
+        why = {} if one.kept else {"reason": one.reason}
+        yield {"kind": _kind(one), "image": one.image, **why, **by, "key": one.key, "time": one.time}
+    for tag in Tags(root).rows():
         yield {"kind": "tag", **vars(tag)}
     for check in Checks(root).checks():
         at = {"x": None if math.isnan(check.x) else check.x, "y": None if math.isnan(check.y) else check.y}
         about = {"truth": check.truth, "image": check.image, **at, "of": check.kind, "key": check.key or f"row-{check.number}"}
-        yield {"kind": "check", **about, "comments": [list(said) for said in check.comments]}
+        comments = {
+            "comments": [list(said) for said in check.comments],
+            "keys": list(check.comment_keys),
+            "times": list(check.times),
+        }
+        yield {"kind": "check", **about, **comments}
+
+
+def _kind(one: Discard) -> str:
+    return "keep" if one.kept else "vote" if one.annotator else "discard"
 
 
 def read_answers(study: str, source: str) -> AnswersTaken:
@@ -87,21 +100,40 @@ def read_answers(study: str, source: str) -> AnswersTaken:
             raise LabellingError(f"{source}: no line could be used; {f'the first: {wrong[0][1]}' if wrong else 'it holds none'}")
         new = taken.enter(root, source)
         log(root, "label import", source=source)
-    evidence.tell_discards(root, {image for image, _ in taken.discards})
+    evidence.tell_discards(root, {one.image for one in taken.discards} & Answers(root).discarded().keys())
     return AnswersTaken(
-        tuple((kind, count) for kind, count in new.items() if count), len(failures), failures[0].reason if failures else ""
+        tuple((kind, count) for kind, count in new.items() if count),
+        len(failures),
+        failures[0].reason if failures else "",
+        taken.repeated,
     )
 
 
+@dataclass(frozen=True)
+class _Check:
+    """A finding as a line has it; ``keys`` and ``times`` of the comments are empty in files of earlier versions."""
+
+    truth: str
+    image: str
+    at: tuple[float, float] | None
+    of: str
+    key: str
+    comments: tuple[tuple[str, str, str], ...]
+    keys: tuple[str, ...]
+    times: tuple[float, ...]
+
+
 class _Lines:
-    """What a file says, kind by kind."""
+    """What a file says, kind by kind, and how many lines say once more what a line with their key said."""
 
     def __init__(self) -> None:
         self.choices: list[Choice] = []
-        self.answers: dict[str, list[tuple[str, str, str, str]]] = {}
-        self.discards: list[tuple[str, str]] = []
+        self.answers: list[Answer] = []
+        self.discards: list[Discard] = []
         self.tags: list[Tag] = []
-        self.checks: list[dict[str, Any]] = []
+        self.checks: list[_Check] = []
+        self.repeated = 0
+        self._keys: dict[tuple[str, str], object] = {}
 
     @property
     def any(self) -> bool:
@@ -120,10 +152,10 @@ class _Lines:
             return str(image)[:200], f"{str(image)[:80]!r} is no image of the study"
         try:
             return image, self._take(row, image, classes, models)
-        except (KeyError, TypeError, ValueError) as error:
-            return image, f"a line of kind {str(row.get('kind'))[:20]!r} lacks {error}, or has another there" if isinstance(
-                error, KeyError
-            ) else str(error)
+        except KeyError as error:
+            return image, f"a line of kind {str(row.get('kind'))[:20]!r} lacks {error}"
+        except (TypeError, ValueError) as error:
+            return image, str(error)
 
     def _take(self, row: dict[str, Any], image: str, classes: Collection[str], models: Collection[str]) -> str:
         kind = row.get("kind")
@@ -136,56 +168,86 @@ class _Lines:
             if row["first"] == row["second"]:
                 return f"it chooses between {row['first']!r} and itself"
             fields = {name: _typed(row, name, kinds) for name, kinds in _CHOICE.items() if name in row}
-            self.choices.append(Choice(**fields))
-        elif kind == "answer":
+            return self._once(kind, Choice(**fields), self.choices)
+        if kind == "answer":
             if row["class"] not in classes:
                 return f"{str(row['class'])[:80]!r} is no class of the study"
-            if row["answer"] not in ANSWERS:
+            if row["answer"] not in (*ANSWERS, ""):
                 return f"the answer {str(row['answer'])[:40]!r} is not known; use {', '.join(ANSWERS)}"
-            self.answers.setdefault(_word(row, "truth"), []).append((image, row["class"], _word(row, "annotator"), row["answer"]))
-        elif kind == "discard":
-            self.discards.append((image, _word(row, "reason")))
-        elif kind == "tag":
-            self.tags.append(
-                Tag(image, _word(row, "tag"), _word(row, "annotator"), row.get("model") or "", row.get("region") or "")
-            )
-        elif kind == "check":
-            if (
-                any(
-                    len(said) != 3 or said[2] not in STATES or not all(isinstance(w, str) for w in said)
-                    for said in row["comments"]
-                )
-                or not row["comments"]
-            ):
-                return "its comments are (annotator, comment, state)"
-            self.checks.append(row)
-        else:
-            return f"the kind {str(kind)[:40]!r} is not known; use choice, answer, discard, tag or check"
+            said = image, row["class"], _word(row, "annotator"), row["answer"], _word(row, "truth")
+            return self._once(kind, Answer(*said, **_more(row, "seconds", "shown", "key", "time")), self.answers)
+        if kind in ("discard", "keep", "vote"):
+            more = _more(row, "key", "time")
+            if kind != "discard" and "time" not in more:
+                raise KeyError("time")
+            reason = "" if kind == "keep" else _text(row, "reason") if "time" in more else _word(row, "reason")
+            who = _word(row, "annotator") if kind == "vote" else ""
+            return self._once("discard", Discard(image, reason, who, kind == "keep", **more), self.discards)
+        if kind == "tag":
+            about = _text(row, "model"), _text(row, "region")
+            tag = Tag(image, _word(row, "tag"), _word(row, "annotator"), *about, **_more(row, "given", "key", "time"))
+            return self._once(kind, tag, self.tags)
+        if kind == "check":
+            self.checks.append(_check(row, image))
+            return ""
+        return f"the kind {str(kind)[:40]!r} is not known; use choice, answer, discard, vote, keep, tag or check"
+
+    def _once(self, table: str, row: _Kind, rows: list[_Kind]) -> str:
+        """Take a row whose key no line before has; returns what is wrong with one that says something else under a key."""
+        if row.key is not None:
+            before = self._keys.setdefault((table, row.key), row)
+            if before is not row:
+                self.repeated += before == row
+                return "" if before == row else f"its key {row.key[:40]!r} stands in a line before, which says something else"
+        rows.append(row)
         return ""
 
     def enter(self, root: Path, source: str) -> dict[str, int]:
         """Put what is new into the study; returns how much of each kind that was."""
         held = Answers(root)
         new = {"choice": Choices(root).add_all(self.choices, source)}
-        new["answer"] = sum(held.answer(rows, source, truth) for truth, rows in self.answers.items())
-        new["discard"] = held.discard(self.discards, source)
+        new["answer"] = held.add_all(self.answers, source)
+        discards = Counter(_kind(one) for one in held.add_discards(self.discards, source))
+        new |= {kind: discards[kind] for kind in ("discard", "vote", "keep")}
         new["tag"] = Tags(root).add_all(self.tags, source)
-        new["check"] = sum(_enter_check(Checks(root), row, source) for row in self.checks)
+        new["check"] = _enter_checks(Checks(root), self.checks, source)
         return new
 
 
-def _enter_check(checks: Checks, row: dict[str, Any], source: str) -> bool:
-    """Put a finding and its comments, each once."""
-    key, new = _word(row, "key"), False
-    at = None if row.get("x") is None or row.get("y") is None else (float(row["x"]), float(row["y"]))
-    (who, comment, _), *rest = row["comments"]
-    new |= checks.open(_word(row, "truth"), row["image"], _word(row, "of"), comment, who, at=at, source=source, key=key)
-    for place, (who, comment, state) in enumerate(rest, 1):
-        found = next(one for one in checks.checks() if one.key == key)
-        said = hashlib.blake2b(f"{key}\n{place}\n{who}\n{comment}\n{state}".encode(), digest_size=12).hexdigest()
-        if (who, comment, state) not in found.comments:
-            new |= checks.answer(found, state, comment, who, source=source, key=said)
-    return new
+def _enter_checks(checks: Checks, rows: list[_Check], source: str) -> int:
+    """Put findings and their comments, each once; returns of how many something is new."""
+    new = set[str]()
+    for row in rows:
+        who, comment, _ = row.comments[0]
+        time = row.times[0] if row.times else 0.0
+        if checks.open(row.truth, row.image, row.of, comment, who, at=row.at, source=source, key=row.key, time=time):
+            new.add(row.key)
+    held = {one.key: one for one in checks.checks()} if rows else {}
+    for row in rows:
+        found = held[row.key]
+        for place, (who, comment, state) in list(enumerate(row.comments))[1:]:
+            said = hashlib.blake2b(f"{row.key}\n{place}\n{who}\n{comment}\n{state}".encode(), digest_size=12).hexdigest()
+            if said in found.comment_keys or (not row.keys and (who, comment, state) in found.comments):
+                continue
+            key, time = (row.keys[place], row.times[place]) if row.keys else (said, 0.0)
+            if checks.answer(found, state, comment, who, source=source, key=key or said, time=time):
+                new.add(row.key)
+    return len(new)
+
+
+def _check(row: dict[str, Any], image: str) -> _Check:
+    """Return what a line says of a finding; ValueError for what it does not say rightly."""
+    comments, keys, times = row["comments"], row.get("keys") or [], row.get("times") or []
+    if not isinstance(comments, list) or not comments or not all(isinstance(c, list) and len(c) == 3 for c in comments):
+        raise ValueError("its comments are (annotator, comment, state)")
+    said = tuple((_text(c, 0), _text(c, 1), _text(c, 2)) for c in comments)
+    if any(state not in STATES for *_, state in said):
+        raise ValueError("its comments are (annotator, comment, state)")
+    if (keys or times) and not (isinstance(keys, list) and isinstance(times, list) and len(keys) == len(times) == len(said)):
+        raise ValueError("its keys and times are one for each comment")
+    at = None if row.get("x") is None or row.get("y") is None else (_number(row, "x"), _number(row, "y"))
+    about = _word(row, "truth"), image, at, _word(row, "of"), _word(row, "key"), said
+    return _Check(*about, tuple(_text(keys, k) for k in range(len(keys))), tuple(_number(times, k) for k in range(len(times))))
 
 
 _TEXT = (str,)
@@ -193,16 +255,45 @@ _CHOICE: dict[str, tuple[type, ...]] = {
     "image": _TEXT, "first": _TEXT, "second": _TEXT, "chosen": _TEXT, "annotator": _TEXT, "first_shown": _TEXT, "second_shown": _TEXT, "left": _TEXT,
     "repeat": (int,), "seconds": (int, float, type(None)), "truth": _TEXT, "shown": _TEXT, "key": (str, type(None)), "time": (int, float),
 }  # fmt: skip
+_FIELDS = {**_CHOICE, "given": (bool,)}
+_SPANS = {"left": ("first", "second"), "repeat": (0, 1)}
+
+
+def _more(row: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Return what a line says beyond what it must."""
+    return {name: _typed(row, name, _FIELDS[name]) for name in names if name in row}
 
 
 def _typed(row: dict[str, Any], name: str, kinds: tuple[type, ...]) -> Any:
     value = row[name]
-    if not isinstance(value, kinds) or isinstance(value, bool) or (name == "left" and value not in ("first", "second")):
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        raise ValueError(f"{name} is {str(value)[:40]!r}")
+    if isinstance(value, str):
+        value = _text(row, name)
+    elif name in ("seconds", "time") and value is not None:
+        value = _number(row, name)
+    if (name in _SPANS and value not in _SPANS[name]) or (name == "key" and value == ""):
         raise ValueError(f"{name} is {str(value)[:40]!r}")
     return value
 
 
+def _number(row: Any, name: Any) -> float:
+    """Return a number that a database holds; ValueError for another value."""
+    value = row[name]
+    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) < 1e15:
+        raise ValueError(f"{name if isinstance(name, str) else 'a time'} is {str(value)[:40]!r}")
+    return float(value)
+
+
+def _text(row: Any, name: Any) -> str:
+    """Return a text that a database holds, '' where there is none; ValueError for another value."""
+    value = row[name] if isinstance(row, list) else row.get(name, "")
+    if not isinstance(value, str) or "\0" in value or any(0xD800 <= ord(letter) < 0xE000 for letter in value):
+        raise ValueError(f"{name if isinstance(name, str) else 'a comment'} is {str(value)[:40]!r}")
+    return value
+
+
 def _word(row: dict[str, Any], name: str) -> str:
-    if not isinstance(value := row[name], str) or not value:
-        raise ValueError(f"{name} is {str(value)[:40]!r}")
+    if not row[name] or not (value := _text(row, name)):
+        raise ValueError(f"{name} is {str(row[name])[:40]!r}")
     return value

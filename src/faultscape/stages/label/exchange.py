@@ -141,6 +141,6 @@ def _of_tool(
     return None
 
 
-def import_masks(root: Path, source: Path, truth: str) -> Imported:
-    """Take in the masks of one person from a file or a folder as a truth of theirs, whomever the file names; errors as `import_labels`."""
-    return masks.import_(root, ImportOptions(str(source), truth, of_one=True), None)
+def import_masks(root: Path, source: Path, truth: str, kept: Path, called: str) -> Imported:
+    """Take in the masks of one person from a file or a folder as a truth of theirs, whomever the file names, ``called`` so in place of the path ``kept``; errors as `import_labels`."""
+    return masks.import_(root, ImportOptions(str(source), truth, of_one=True, kept=str(kept), called=called), None)

@@ -5,7 +5,7 @@ Conventions: masks and photos lie in folders; a label has its photo's size.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from faultscape.errors import LabellingError, LabelMapError, OptionError, counted
@@ -85,14 +85,14 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
             refuse_twin(name, evidence.truths(root), "truth")
             if name in settings.models:
                 raise OptionError(f"{name!r} is the name of a model; give the truth another with --truth NAME")
-        kept = {name: keep_labels(root, name, labels.get(who, {}), images) for who, name in names.items()}
-        discarded = Answers(root).discard(thrown, source) if thrown else 0
+        kept = {name: keep_labels(root, name, labels.get(who, {}), images, options.named) for who, name in names.items()}
+        discarded = Answers(root).discard(thrown, options.named(source)) if thrown else 0
         for who, name in names.items():
             earlier = [
                 f for f in read_failures(root) if (f.stage, f.name) == ("label", name) and f.image not in labels.get(who, {})
             ]
             replace_failures(root, "label", name, earlier + kept[name].failures)
-        log(root, "label import", source=source, truth=truth)
+        log(root, "label import", source=options.named(source), truth=truth)
     failures = [failure for one in kept.values() for failure in one.failures]
     new, replaced = (sum(getattr(one, of) for one in kept.values()) for of in ("new", "replaced"))
     if failures and not new and not replaced and not discarded:
@@ -119,8 +119,10 @@ class Kept:
         self.failures: list[Failure] = []
 
 
-def keep_labels(root: Path, truth: str, read: Mapping[str, Reader], images: list[Image]) -> Kept:
-    """Put the labels of one truth, image by image; what cannot be read is left out and counted."""
+def keep_labels(
+    root: Path, truth: str, read: Mapping[str, Reader], images: list[Image], named: Callable[[str], str] = str
+) -> Kept:
+    """Put the labels of one truth, image by image; what cannot be read is left out and counted, with the files as they are to be ``named``."""
     where, out = label_maps.truth(root, truth), Kept()
     stored = read_manifest(where)
 
@@ -139,7 +141,7 @@ def keep_labels(root: Path, truth: str, read: Mapping[str, Reader], images: list
                 try:
                     label_map = read[image.id]()
                 except (LabelMapError, LabellingError) as error:
-                    out.failures.append(Failure("label", truth, image.id, str(error)))
+                    out.failures.append(Failure("label", truth, image.id, named(str(error))))
                     tick(1)
                     continue
                 out.replaced += image.id in held

@@ -91,16 +91,29 @@ class RemoveOptions:
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """What to read, and the name under which it is kept: see `label import`."""
+    """What to read, and the name under which it is kept: see `label import`.
+
+    What lies in a folder of its own only while it is read is called otherwise in failures.csv and log.jsonl: ``called`` in place of the path ``kept``.
+    """
 
     source: str
     truth: str = "labels"
     pattern: str | None = None
     format: str | None = None  # any built-in format of the task, as files show
     of_one: bool = False  # all of it is one person's, whomever a tool names
+    kept: str | None = None
+    called: str | None = None
 
     def __post_init__(self) -> None:
         refuse_empty(self)
+
+    def named(self, text: str) -> str:
+        """Return a text that names files as they are called later.
+
+        >>> ImportOptions("/tmp/x/unpacked/mine", kept="/tmp/x/unpacked", called="sent by ann").named("/tmp/x/unpacked/mine/a.png: is torn")
+        'sent by ann/mine/a.png: is torn'
+        """
+        return text.replace(self.kept, self.called) if self.kept and self.called else text
 
 
 @dataclass(frozen=True)

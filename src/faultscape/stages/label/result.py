@@ -174,14 +174,16 @@ class AnswersWritten:
 
 @dataclass(frozen=True)
 class AnswersTaken:
-    """What `label import` took from JSON lines: how many of each kind are new, and how many lines are not usable; ``first`` says why of the first."""
+    """What `label import` took from JSON lines: how many of each kind are new, how many lines are not usable, why the first of them is not, and how many say once more what a line of the file with their key says."""
 
     kinds: tuple[tuple[str, int], ...]
     failures: int
     first: str = ""
+    repeated: int = 0
 
     def __repr__(self) -> str:
         parts = [_counts(self.kinds) or "nothing new"]
+        parts += [f"{counted(self.repeated, 'line')} left out, whose key the file has before"] if self.repeated else []
         parts += [f"{counted(self.failures, 'line')} not usable (failures.csv); the first: {self.first}"] if self.failures else []
         return ", ".join(parts)
 

@@ -1,7 +1,7 @@
 """Masks that people drew with a tool of their own, sent in from the browser: each person's become a truth of theirs.
 
 Conventions: a body is the file itself, at most `MOST_BYTES`, and kept in a temporary folder until it is read; nothing of what it says it is called is used. What is in it shows by its content. One file is read at a time, under the study's lock; the others wait.
-What is printed over it, and why a label could not be used, is said on the page, as the command line says it, without the paths of this machine.
+What is printed over it, and why a label could not be used, is said on the page, as the command line says it, without the paths of this machine; in failures.csv and log.jsonl the file is called after who sent it.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _SHOWN = 20  # labels that could not be used
 _ENDINGS = frozenset({".png", ".json", ".xml", ".txt"})
 _KINDS = ((b"PK", ".zip"), (b"<", ".xml"), (b"{", ".json"), (b"[", ".json"))
 TakeMasks = Callable[
-    [Path, Path, str], object
-]  # of a study, what a file or folder says, as one truth; what comes of it says so as text
+    [Path, Path, str, Path, str], object
+]  # of a study, what a file or folder says, as one truth, and what a path is called instead; what comes of it says so as text
 
 
 class TooLargeError(OptionError):
@@ -82,7 +82,7 @@ def router(campaign: Campaign, gate: Gate, links: Any, take: TakeMasks) -> APIRo
                 raise TooOftenError("others are sending masks; try again in a minute")
             senders.add(who.pseudonym)
             try:
-                said = await _received(request, campaign, f"{campaign.options.truth}-{who.pseudonym}", take, reader)
+                said = await _received(request, campaign, who.pseudonym, take, reader)
             finally:
                 senders.discard(who.pseudonym)
         except FaultscapeError as error:
@@ -93,8 +93,8 @@ def router(campaign: Campaign, gate: Gate, links: Any, take: TakeMasks) -> APIRo
     return routes
 
 
-async def _received(request: Request, campaign: Campaign, truth: str, take: TakeMasks, reader: threading.Lock) -> list[str]:
-    """Keep what is sent in a folder of its own while it is read, and return what is said of it."""
+async def _received(request: Request, campaign: Campaign, who: str, take: TakeMasks, reader: threading.Lock) -> list[str]:
+    """Keep what somebody sends in a folder of its own while it is read, and return what is said of it."""
     folder = Path(tempfile.mkdtemp(prefix="faultscape-masks-"))
     try:
         file, size = folder / "sent", 0
@@ -110,22 +110,24 @@ async def _received(request: Request, campaign: Campaign, truth: str, take: Take
             raise OptionError("the file did not come whole; send it again") from None
         except OSError as error:
             raise LabellingError(f"the file cannot be kept: {error.strerror}") from None
-        return await run_in_threadpool(_read, campaign.root, file, truth, take, reader)
+        return await run_in_threadpool(_read, campaign, file, who, take, reader)
     finally:
         await run_in_threadpool(shutil.rmtree, folder, ignore_errors=True)
 
 
-def _read(root: Path, file: Path, truth: str, take: TakeMasks, reader: threading.Lock) -> list[str]:
+def _read(campaign: Campaign, file: Path, who: str, take: TakeMasks, reader: threading.Lock) -> list[str]:
     """Take in a file, and return what the command line would say of it."""
+    root, truth, called = campaign.root, f"{campaign.options.truth}-{who}", f"sent by {who}"
 
     def plain(text: str) -> str:
         found = text.replace(f"{file.parent}{os.sep}{_UNPACKED}{os.sep}", "").replace(str(root), "the study")
+        found = found.replace(f"{called}{os.sep}", "").replace(called, "the file")
         return " ".join(re.sub(re.escape(str(file.parent)) + r"[\\/]?\w*(\.\w+)?", "the file", found).split())
 
     try:
-        source = _source(file)
+        source, kept = _source(file)
         with reader, contextlib.redirect_stdout(said := _Mine(sys.stdout)):
-            result = take(root, source, truth)
+            result = take(root, source, truth, kept, called)
     except FaultscapeError as error:
         raise type(error)(plain(str(error))) from None
     wrong = [row for row in read_failures(root) if (row.stage, row.name) == ("label", truth)]
@@ -134,8 +136,8 @@ def _read(root: Path, file: Path, truth: str, take: TakeMasks, reader: threading
     return [plain(line) for line in [*lines, *more]]
 
 
-def _source(file: Path) -> Path:
-    """Return what is to be read of a file: itself, called as its content shows, or the folder that it was unpacked to. LabellingError for one of no kind that is known."""
+def _source(file: Path) -> tuple[Path, Path]:
+    """Return what is to be read of a file, and where all of it is kept: itself, called as its content shows, or the folder that it was unpacked to. LabellingError for one of no kind that is known."""
     with file.open("rb") as opened:
         start = opened.read(64).lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n\0")
     ending = next((ending for begin, ending in _KINDS if start.startswith(begin)), None)
@@ -143,14 +145,14 @@ def _source(file: Path) -> Path:
         raise LabellingError("the file is neither a zip nor XML nor JSON; send a zip of masks, or what a labelling tool exports")
     called = file.rename(file.with_suffix(ending))
     if not is_zip(called) or any(isinstance(form, BundleFormat) and form.recognise(called) for form in FORMATS):
-        return called
-    folder = file.parent / _UNPACKED
+        return called, called
+    folder = kept = file.parent / _UNPACKED
     folder.mkdir()
     if not unpack(called, folder, _ENDINGS, LabellingError, most=MOST_UNPACKED):
         raise LabellingError("the zip holds neither masks (PNG) nor files of a labelling tool")
     while len(inside := list(folder.iterdir())) == 1 and inside[0].is_dir() and inside[0].name != "labels":
         folder = inside[0]
-    return folder
+    return folder, kept
 
 
 class _Mine(io.TextIOBase):

@@ -39,7 +39,7 @@ def serve_labels(study: str, options: ServeOptions, standings_of: StandingsOf, t
             settings = read_settings(root)
             write_settings(root, settings.model_copy(update={"answers": bind(root, options.database)}))
     with (
-        closing(Database(root, stay_open=True, address=options.database)) as database,
+        closing(Database(root, stay_open=True)) as database,
         server.bind(options.host, options.port) as listener,
     ):
         database.upgrade()
@@ -113,4 +113,6 @@ def _way_in(study: str, people: Annotators, address: str) -> str:
     held = next((one.name or one.pseudonym for one in people.everybody() if one.role == ORGANISER), None)
     if held is None:
         return f"come in as the organiser, and invite others, at {address}join/{people.invite('organiser', ORGANISER)[1]}"
-    return f"the organiser {held} comes in by the earlier link; for a new one: faultscape label invite {quote(study)} {quote(held)}"
+    return (
+        f"the organiser {held} comes in by the earlier link; for a new one: faultscape label invite {quote(study)} {quote(held)}"
+    )

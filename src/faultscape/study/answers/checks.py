@@ -34,6 +34,8 @@ class Check:
     resolved: bool
     comments: tuple[tuple[str, str, str], ...]
     key: str = ""
+    comment_keys: tuple[str, ...] = ()
+    times: tuple[float, ...] = ()  # of the comments
 
 
 class Checks:
@@ -53,31 +55,44 @@ class Checks:
         at: tuple[float, float] | None,
         source: str,
         key: str,
+        time: float = 0.0,
     ) -> bool:
-        """Take one finding; returns False for one that was taken before, by its key."""
+        """Take one finding, of now where no ``time`` is given; returns False for one that was taken before, by its key."""
         x, y = at or (None, None)
         state = RESOLVED if kind == NOTHING else OPEN
         row = {"truth": truth, "image": image, "of": 0, "x": x, "y": y, "kind": kind, "comment": comment, "state": state}
-        return self._held.add_once(CHECKS, {**row, "annotator": annotator, "source": source, "key": key})
+        return self._held.add_once(CHECKS, {**row, "annotator": annotator, "source": source, "key": key, **_at(time)})
 
-    def answer(self, check: Check, state: str, comment: str, annotator: str, *, source: str, key: str) -> bool:
+    def answer(self, check: Check, state: str, comment: str, annotator: str, *, source: str, key: str, time: float = 0.0) -> bool:
         """Comment on a finding, resolve it, or open it again; returns False for what was taken before, by its key."""
         row = {"truth": check.truth, "image": check.image, "of": check.number, "x": None, "y": None, "kind": check.kind}
         return self._held.add_once(
-            CHECKS, {**row, "comment": comment, "state": state, "annotator": annotator, "source": source, "key": key}
+            CHECKS,
+            {**row, "comment": comment, "state": state, "annotator": annotator, "source": source, "key": key, **_at(time)},
         )
 
     def checks(self, truth: str | None = None) -> list[Check]:
         """Return all findings in the order in which they came, of one truth or of all."""
         found: dict[int, Check] = {}
-        for number, key, of_truth, image, of, x, y, kind, comment, state, annotator, _ in self._held.read(CHECKS, *_COLUMNS):
+        for number, key, of_truth, image, of, x, y, kind, comment, state, annotator, time in self._held.read(CHECKS, *_COLUMNS):
             said = (annotator, comment, state)
             if not of:
                 x, y = (math.nan if v is None else v for v in (x, y))  # noqa: PLW2901 - NaN where the mask as a whole is meant
+                keys = {"key": key or "", "comment_keys": (key or "",)}
                 found[number] = Check(
-                    number, of_truth, image, x, y, kind, annotator, resolved=False, comments=(said,), key=key or ""
+                    number, of_truth, image, x, y, kind, annotator, resolved=False, comments=(said,), times=(time,), **keys
                 )
             elif before := found.get(of):
                 resolved = before.resolved if state == COMMENT else state == RESOLVED
-                found[of] = replace(before, resolved=resolved, comments=(*before.comments, said))
+                found[of] = replace(
+                    before,
+                    resolved=resolved,
+                    comments=(*before.comments, said),
+                    comment_keys=(*before.comment_keys, key or ""),
+                    times=(*before.times, time),
+                )
         return [one for one in found.values() if truth is None or one.truth == truth]
+
+
+def _at(time: float) -> dict[str, float]:
+    return {"time": time} if time else {}

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from faultscape.study.answers.database import Database
+from faultscape.study.answers.new_rows import new_rows
 from faultscape.study.answers.renames import chains
 from faultscape.study.answers.schema import CHOICES, LABELS, RENAMED, TRAINING
 
@@ -78,15 +79,8 @@ class Choices:
         return self._held.add_once(CHOICES, _row(choice, source))
 
     def add_all(self, choices: Iterable[Choice], source: str) -> int:
-        """Take choices of a file: those that stand already, with the same person, question and answer, are left out. Returns how many are new."""
-        held: dict[tuple[str, Question], str] = {}
-        for one in self.rows():
-            held[one.truth, question_of(one)] = _said(one)
-        keys, new = {one.key for one in self.rows() if one.key}, list[Choice]()
-        for one in choices:
-            if held.get((one.truth, question_of(one))) != _said(one) and (one.key is None or one.key not in keys):
-                new.append(one)
-                held[one.truth, question_of(one)] = _said(one)
+        """Take choices of a file: those that stand already are left out (`new_rows`). Returns how many are new."""
+        new = new_rows(self.rows(), choices, lambda one: (one.truth, question_of(one)), _said)
         self._held.add(CHOICES, [_row(one, source) for one in new])
         return len(new)
 
@@ -124,8 +118,10 @@ class Choices:
             )
 
 
-def _said(choice: Choice) -> str:
-    """Return what a choice says whichever of the two models it names first, and of which maps."""
+def _said(choice: Choice) -> str | None:
+    """Return what a choice says whichever of the two models it names first, and of which maps; None where it was taken back."""
+    if not choice.chosen:
+        return None
     one = choice if choice.first <= choice.second else choice.turned
     return f"{one.chosen}\n{one.first_shown}\n{one.second_shown}"
 

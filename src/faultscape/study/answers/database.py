@@ -1,8 +1,8 @@
 """Where answers lie: answers.sqlite in the study, or a server's database that study.toml names.
 
 Conventions: rows are added, each call in a transaction of its own, and read in the order in which they came. A file that only is read is left as it is, also one of an earlier version; who writes finds tables of this version
-(`upgrade`). While a server writes to the file, it keeps a write-ahead log (``stay_open``), so that others read meanwhile; it is merged when the last one closes. An address is PostgreSQL's; its password is never written down:
-libpq takes it from PGPASSWORD or its password file. SQLAlchemy is loaded where there are answers, and this folder is its only home in the package.
+(`upgrade`). While a server writes to the file, it keeps a write-ahead log (``stay_open``), so that others read meanwhile; it is merged when the last one closes. An address is PostgreSQL's, and holds no password, which every
+later command would need: libpq takes it from PGPASSWORD or its password file. SQLAlchemy is loaded where there are answers, and this folder is its only home in the package.
 """
 
 from __future__ import annotations
@@ -36,10 +36,8 @@ _ONE_AT_A_TIME = 0x666C7363  # the number of the lock under which tables are mad
 class Database:
     """The answers of one study. Errors: StudyError, for a database that cannot be reached, read or written, or is another study's."""
 
-    def __init__(
-        self, root: Path, *, stay_open: bool = False, settings: AnswerSettings | None = None, address: str | None = None
-    ) -> None:
-        self.root, self._path, self._open, self._address = root, root / FILE, stay_open, address
+    def __init__(self, root: Path, *, stay_open: bool = False, settings: AnswerSettings | None = None) -> None:
+        self.root, self._path, self._open = root, root / FILE, stay_open
         self._given, self._upgraded = settings, False
 
     @cached_property
@@ -50,7 +48,7 @@ class Database:
 
     @property
     def place(self) -> str:
-        """Where the answers lie, for people: without a password."""
+        """Where the answers lie, for people."""
         return self._settings.url or str(self._path)
 
     @property
@@ -64,7 +62,7 @@ class Database:
         from sqlalchemy import event
 
         if self._settings.url:
-            return _served(self._address or self._settings.url)
+            return _served(self._settings.url)
         aside = not os.access(self.root, os.W_OK) and not Path(f"{self._path}-wal").exists()
         more = "?mode=ro&immutable=1" if aside else ""
         address = f"sqlite:///file:{self._path}{more}&uri=true" if more else f"sqlite:///{self._path}"
@@ -235,7 +233,7 @@ def bind(root: Path, url: str) -> AnswerSettings:
     """Return what study.toml is to say of a server's database for the answers of a study, and copy there what the study's own file holds; StudyError where it cannot be used."""
     plain = _without_password(url)
     own = read_settings(root).answers
-    database = Database(root, settings=AnswerSettings(url=plain, key=own.key), address=url)
+    database = Database(root, settings=AnswerSettings(url=plain, key=own.key))
     try:
         database.upgrade()
         about = schema.tables()[schema.ABOUT]
@@ -272,14 +270,8 @@ def _copy(root: Path, to: sa.Connection) -> None:
 def _served(url: str) -> sa.Engine:
     """Return the engine of an address; StudyError for one that is none, or needs a library that is not there."""
     import sqlalchemy as sa
-    from sqlalchemy.exc import ArgumentError
 
-    try:
-        address = sa.make_url(url)
-    except (ArgumentError, ValueError):
-        raise StudyError(
-            "--database is no address of a database; write postgresql://USER@HOST/NAME, or leave it out for answers.sqlite in the study"
-        ) from None
+    address = _parsed(url)
     kind = address.drivername.partition("+")[0]
     if kind not in _SERVERS:
         raise StudyError(
@@ -294,15 +286,30 @@ def _served(url: str) -> sa.Engine:
         raise StudyError("answers in PostgreSQL need psycopg: pip install 'faultscape[postgres]'") from None
 
 
-def _without_password(url: str) -> str:
+def _parsed(url: str) -> sa.URL:
     import sqlalchemy as sa
     from sqlalchemy.exc import ArgumentError
 
     try:
-        plain = sa.make_url(url)._replace(password=None).difference_update_query(_SECRET)
+        return sa.make_url(url)
     except (ArgumentError, ValueError):
-        return "the database"
-    return plain.render_as_string()
+        raise StudyError(
+            "--database is no address of a database; write postgresql://USER@HOST/NAME, or leave it out for answers.sqlite in the study"
+        ) from None
+
+
+def _without_password(url: str) -> str:
+    """Return an address that holds no password; StudyError for one that does."""
+    address = _parsed(url)
+    if address.password is not None or (secret := next((name for name in _SECRET if name in address.query), "")) == "password":
+        raise StudyError(
+            "--database holds a password, which is not kept and which every later command needs: leave it out, and put it into PGPASSWORD or libpq's password file (~/.pgpass)"
+        )
+    if secret:
+        raise StudyError(
+            f"--database holds {secret}, which is not kept and which every later command needs: put it into libpq's service file, and name the service in PGSERVICE"
+        )
+    return address.render_as_string()
 
 
 def _reason(error: Exception) -> str:

@@ -7,15 +7,45 @@ A class stands in a row as it was called then: that it is called something else 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from faultscape.study.answers.database import Database
+from faultscape.study.answers.new_rows import new_rows
 from faultscape.study.answers.renames import chains, latest_name
 from faultscape.study.answers.schema import ANSWERS, DISCARDS, LABELS, RENAMED, TRAINING
 from faultscape.study.settings import read_settings
 
 _TAKEN_BACK = ""  # the answer of a row that takes back
 _NO_DISCARD = "(taken back)"  # the source of a row that takes a discard back
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One row of yes/no answers: what one person said of an image and a class; '' takes back what the person said before."""
+
+    image: str
+    class_: str
+    annotator: str
+    answer: str
+    truth: str = LABELS
+    seconds: float | None = None
+    shown: str = ""
+    key: str | None = None
+    time: float = 0.0
+
+
+@dataclass(frozen=True)
+class Discard:
+    """One row of discards: an image that was discarded or, where it is ``kept``, no longer is; or, of an ``annotator``, a vote to discard it, taken back by one without a reason."""
+
+    image: str
+    reason: str
+    annotator: str = ""
+    kept: bool = False
+    key: str | None = None
+    time: float = 0.0
 
 
 class Answers:
@@ -49,6 +79,28 @@ class Answers:
             elif not annotator:
                 out[image] = why
         return out
+
+    def discard_rows(self) -> list[Discard]:
+        """Return all rows of discards and of votes, in the order in which they came."""
+        rows = self._held.read(DISCARDS, "image", "reason", "annotator", "source", "key", "time")
+        return [Discard(image, why, by, source == _NO_DISCARD, key, time) for image, why, by, source, key, time in rows]
+
+    def add_discards(self, rows: Iterable[Discard], source: str) -> list[Discard]:
+        """Take discards and votes of a file; those that stand already are left out (`new_rows`). Returns those that are new."""
+        new = new_rows(
+            self.discard_rows(), rows, lambda one: (one.image, one.annotator), lambda one: None if one.kept else one.reason
+        )
+        self._held.add(
+            DISCARDS,
+            [
+                {
+                    "image": one.image, "reason": one.reason, "annotator": one.annotator, "source": _NO_DISCARD if one.kept else source,
+                    "key": one.key, **({"time": one.time} if one.time else {}),
+                }
+                for one in new
+            ],
+        )  # fmt: skip
+        return new
 
     def discard_votes(self) -> dict[str, dict[str, str]]:
         """Return {image: {annotator: reason}} of people's votes to discard an image, since it was last kept; they discard nothing by themselves."""
@@ -84,9 +136,33 @@ class Answers:
         self._held.add(ANSWERS, [{**dict(zip(names, row, strict=True)), **more} for row in new])
         return len(new)
 
+    def all_rows(self) -> list[Answer]:
+        """Return all rows of yes/no answers, of all truths and of training, in the order in which they came, of classes by what they are called now."""
+        return [Answer(*row) for row in self._said(0, "seconds", "shown", "key", "time")]
+
+    def add_all(self, answers: Iterable[Answer], source: str) -> int:
+        """Take rows of a file; those that stand already are left out (`new_rows`). Returns how many are new."""
+        new = new_rows(
+            self.all_rows(),
+            answers,
+            lambda one: (one.truth, one.image, one.class_, one.annotator),
+            lambda one: one.answer or None,
+        )
+        self._held.add(
+            ANSWERS,
+            [
+                {
+                    "image": one.image, "class": one.class_, "annotator": one.annotator, "answer": one.answer, "truth": one.truth, "seconds": one.seconds,
+                    "shown": one.shown, "key": one.key, "source": source, **({"time": one.time} if one.time else {}),
+                }
+                for one in new
+            ],
+        )  # fmt: skip
+        return len(new)
+
     def answers(self, truth: str = LABELS) -> list[tuple[str, str, str, str]]:
         """Return all answers (image, class, annotator, answer) of a truth in the order in which they came, of classes by what they are called now."""
-        rows = [row[:4] for row in self._said() if row[4] == truth]
+        rows: list[tuple[str, str, str, str]] = [(*row[:4],) for row in self._said() if row[4] == truth]
         last = {row[:3]: place for place, row in enumerate(rows) if row[3] == _TAKEN_BACK}
         return [row for place, row in enumerate(rows) if place > last.get(row[:3], -1)]
 
@@ -120,12 +196,13 @@ class Answers:
         about = {"until": rows[-1][0], "kind": "class"}
         self._held.add(RENAMED, [{**about, "was": was, "now": now} for was, now in [*settled.items(), *renamed.items()]])
 
-    def _said(self, after: int = 0) -> list[tuple[str, str, str, str, str]]:
-        """Return all rows beyond a number (image, class as it is called now, annotator, answer, truth), those that take back too."""
-        if not (rows := self._held.read(ANSWERS, "number", "image", "class", "annotator", "answer", "truth", after=after)):
+    def _said(self, after: int = 0, *more: str) -> list[tuple[Any, ...]]:
+        """Return all rows beyond a number (image, class as it is called now, annotator, answer, truth, columns of ``more``), those that take back too."""
+        columns = ("number", "image", "class", "annotator", "answer", "truth", *more)
+        if not (rows := self._held.read(ANSWERS, *columns, after=after)):
             return []
         called, known = chains(self._held.read(RENAMED, "until", "was", "now", kind="class")), self._classes()
-        return [(image, latest_name(called(word, number), known), *more) for number, image, word, *more in rows]
+        return [(image, latest_name(called(word, number), known), *rest) for number, image, word, *rest in rows]
 
     def _classes(self) -> dict[str, str]:
         """Return {name, or first name: what the class is called now} of the study's classes; a name that is another's first is its own."""

@@ -6,14 +6,15 @@ Conventions: ``region`` is '' for the whole image, else `X,Y,WIDTH,HEIGHT` in pi
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from faultscape.study.answers.database import Database
+from faultscape.study.answers.new_rows import new_rows
 from faultscape.study.answers.renames import chains
 from faultscape.study.answers.schema import RENAMED, TAGS
 
-_COLUMNS = ("image", "region", "model", "tag", "given", "annotator")
+_COLUMNS = ("image", "region", "model", "tag", "given", "annotator", "key", "time")
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,13 @@ class Tag:
     model: str = ""
     region: str = ""
     given: bool = True
+    key: str | None = field(default=None, compare=False, repr=False)
+    time: float = field(default=0.0, compare=False, repr=False)
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """Who gave which tag to what."""
+        return self.image, self.region, self.model, self.tag, self.annotator
 
 
 class Tags:
@@ -36,32 +44,32 @@ class Tags:
 
     def add(self, tag: Tag, source: str, key: str) -> bool:
         """Take one tag; returns False for one that was taken before, by its key."""
-        return self._held.add_once(TAGS, {**_row(tag, source), "key": key})
+        return self._held.add_once(TAGS, _row(replace(tag, key=key), source))
 
     def add_all(self, tags: Iterable[Tag], source: str) -> int:
-        """Take tags of a file; those that say nothing new are left out. Returns how many are new."""
-        held, new = {(one.image, one.region, one.model, one.tag, one.annotator) for one in self.tags()}, list[Tag]()
-        for one in tags:
-            key = (one.image, one.region, one.model, one.tag, one.annotator)
-            if (key in held) != one.given:
-                new.append(one)
-                held ^= {key}
+        """Take tags of a file; those that stand already, or say nothing new, are left out (`new_rows`). Returns how many are new."""
+        new = new_rows(self.rows(), tags, lambda one: one.place, lambda one: one.given or None)
         self._held.add(TAGS, [_row(one, source) for one in new])
         return len(new)
 
     def tags(self) -> list[Tag]:
         """Return the tags that are given, in the order in which they were given first, of models by what they are called now."""
-        rows = self._held.read(TAGS, "number", *_COLUMNS)
-        last: dict[tuple[str, ...], bool] = {}
-        called = chains(self._held.read(RENAMED, "until", "was", "now", kind="model of a tag")) if rows else None
-        for number, image, region, model, tag, given, annotator in rows:
-            assert called is not None
-            last[image, region, called(model, number)[-1], tag, annotator] = bool(given)
+        last = {one.place: one.given for one in self.rows()}
         return [Tag(image, tag, by, model, region) for (image, region, model, tag, by), given in last.items() if given]
+
+    def rows(self) -> list[Tag]:
+        """Return all rows in the order in which they came, those that take back too, of models by what they are called now."""
+        if not (rows := self._held.read(TAGS, "number", *_COLUMNS)):
+            return []
+        called = chains(self._held.read(RENAMED, "until", "was", "now", kind="model of a tag"))
+        return [
+            Tag(image, tag, annotator, called(model, number)[-1], region, bool(given), key, time)
+            for number, image, region, model, tag, given, annotator, key, time in rows
+        ]
 
 
 def _row(tag: Tag, source: str) -> dict[str, object]:
     return {
         "image": tag.image, "region": tag.region, "model": tag.model, "tag": tag.tag, "given": int(tag.given), "annotator": tag.annotator,
-        "source": source,
+        "source": source, "key": tag.key, **({"time": tag.time} if tag.time else {}),
     }  # fmt: skip

@@ -1,0 +1,61 @@
+"""Which rows of a file a table of answers lacks, so that a file may be read twice.
+
+Conventions: a row is a frozen dataclass. With a ``key`` it is new where no row has that key; without one, but with a ``time``, where the table does not hold the same row as often; a row of neither is new where it says something else than
+the latest one of its question, and the file's last word of the question is not what counts already.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
+from typing import Protocol, TypeVar
+
+
+class _Row(Protocol):
+    @property
+    def key(self) -> str | None: ...
+    @property
+    def time(self) -> float: ...
+
+
+Row = TypeVar("Row", bound=_Row)
+
+
+def new_rows(
+    held: Iterable[Row], rows: Iterable[Row], question: Callable[[Row], Hashable], says: Callable[[Row], object]
+) -> list[Row]:
+    """Return the rows that a table with the rows ``held`` lacks, in their order; ``says`` is None where a row takes back.
+
+    >>> from faultscape.study.answers.tags import Tag
+    >>> rows = [Tag("x", "dark", "ann", key="1"), Tag("x", "dark", "ann", given=False, time=5.0), Tag("x", "dark", "ann", key="1")]
+    >>> len(new_rows([], rows, lambda one: one.image, lambda one: one.given or None)), len(new_rows(rows[:2], rows, lambda one: one.image, lambda one: one.given or None))
+    (2, 0)
+    """
+    keys, there, last, rows = set[str](), Counter[tuple[object, ...]](), dict[Hashable, object](), list(rows)
+    for one in held:
+        if one.key is None:
+            there[_whole(one)] += 1
+        else:
+            keys.add(one.key)
+        last[question(one)] = says(one)
+    ends = {question(one): says(one) for one in rows if one.key is None and not one.time}
+    settled = {asked for asked, said in ends.items() if asked in last and last[asked] == said}
+    new = list[Row]()
+    for one in rows:
+        asked = question(one)
+        if one.key is not None and one.key in keys:
+            continue
+        if one.time and one.key is None and there[_whole(one)] > 0:
+            there[_whole(one)] -= 1
+            continue
+        if not one.time and (last.get(asked) == says(one) or (one.key is None and asked in settled)):
+            continue
+        if one.key is not None:
+            keys.add(one.key)
+        last[asked] = says(one)
+        new.append(one)
+    return new
+
+
+def _whole(row: object) -> tuple[object, ...]:
+    return tuple(vars(row).values())
