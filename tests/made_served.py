@@ -96,6 +96,15 @@ class Person:
         self._held = http.client.HTTPConnection(self.host, self.port, timeout=60)
 
     def ask(self, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes, Mapping[str, str]]:
+        """What the server answers; a connection that was idle for too long is opened anew for a GET, as browsers do."""
+        try:
+            return self._ask(method, path, body, **headers)
+        except ConnectionError:
+            if method != "GET":
+                raise
+        return self._ask(method, path, body, **headers)
+
+    def _ask(self, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes, Mapping[str, str]]:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         try:
             self._held.request(method, path, body, {"cookie": f"faultscape={self.cookie}", "x-faultscape": self.token, **named})
