@@ -13,6 +13,7 @@ from typing import Any
 import made
 
 ELSEWHERE = "study.test"  # a name of this machine that browsers do not trust as they trust localhost
+ENLARGED = 6  # photos of 288 x 216, as made ones are 48 x 36
 
 
 WATCH = """
@@ -121,6 +122,17 @@ def go_on(page: Any) -> None:
     if page.is_visible("#pause"):
         page.keyboard.press("Enter")
     page.wait_for_selector("#work:not([hidden])")
+
+
+def others_take_all_but(held: Serving, number: int) -> dict[str, Any]:
+    """Somebody called ben comes before and has the items in hand, but some; returns these by what pages call them."""
+    from faultscape.study.answers.annotators import Annotators
+
+    ben, _ = Annotators(held.root).invite("ben")
+    held.campaign._assignment._most = 1000  # more than anybody may hold
+    items = {held.campaign.secret.id_of(id_): one for id_, one in held.campaign._asked.items.items()}
+    given = held.campaign.items_for(ben.pseudonym, (), len(items) - number)
+    return {id_: one for id_, one in items.items() if id_ not in {had.item.id for had in given}}
 
 
 def watch(page: Any) -> None:

@@ -15,9 +15,8 @@ from PIL import Image
 import faultscape as fs
 import made
 import made_answers
-from answering import ELSEWHERE, Asked, Serving, served
+from answering import ELSEWHERE, ENLARGED, Asked, Serving, served
 
-ENLARGED = 10  # photos of 480 x 360, as made ones are 48 x 36
 LINES = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync")  # fmt: skip
 
 

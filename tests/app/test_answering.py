@@ -20,7 +20,7 @@ import numpy as np
 from PIL import Image
 
 import faultscape as fs
-from answering import Asked, Serving, all_sent, enter, go_on, item, loaded, rules, watch
+from answering import ENLARGED, Asked, Serving, all_sent, enter, go_on, item, loaded, rules, watch
 from faultscape.stages.asked_items import choice_items
 from faultscape.stages.choice_evidence import digests
 from faultscape.stages.serve.agenda import choice_id
@@ -76,7 +76,7 @@ def left_model(page: Any, study: Asked, url: str, image: str, models: tuple[str,
     """Whose map is on the left, by its pixels."""
     shown = page.get_attribute("#left .over", "src")
     answer = page.request.get(url.rstrip("/") + shown)
-    found = np.asarray(Image.open(io.BytesIO(answer.body())).convert("RGBA"))[::10, ::10]
+    found = np.asarray(Image.open(io.BytesIO(answer.body())).convert("RGBA"))[::ENLARGED, ::ENLARGED]
     colours = np.array([[40 * k, 255 - 40 * k, 7 * k] for k in range(5)])
     k = study.corpus.ids.index(image)
     (model,) = [name for name in models if (colours[study.corpus.maps[name][k]] == found[..., :3]).all()]
@@ -143,7 +143,7 @@ def test_thirty_answers_through_a_killed_server_give_the_standings_of_the_same_a
     assert len({one.chosen for one in choices}) == 6
     Choices(plain).add_all(choices, "test")
     for study in (root, plain):
-        fs.rank(str(study), resamples=50)
+        fs.rank(str(study), resamples=20)
     assert without_times(root) == without_times(plain)
     page.close()
 

@@ -20,15 +20,15 @@ def test_a_place_on_a_mask_is_marked_with_words_and_resolved(browser: Any, duels
     page.click("tbody a >> nth=0")
     box = page.locator("#board .photo").bounding_box()
     page.mouse.click(box["x"] + box["width"] / 4, box["y"] + box["height"] / 2)
-    page.wait_for_selector("#place:has-text('At 120, 180')")
+    page.wait_for_selector("#place:has-text('At 72, 108')")
     page.select_option("#finding select", "missed object")
     page.fill("#finding [name=comment]", "a lamp <b>post</b>")
     page.keyboard.press("Enter")
     page.wait_for_selector(".finding:has-text('a lamp <b>post</b>')")
     (check,) = Checks(held.root).checks("labels-ben")
     assert (check.image, check.kind, check.resolved) == (duels.corpus.ids[0], "missed object", False)
-    assert abs(check.x - 120) < 1
-    assert abs(check.y - 180) < 1
+    assert abs(check.x - 72) < 1
+    assert abs(check.y - 108) < 1
     pin = page.locator("#pins .pin >> nth=0").bounding_box()
     assert abs(pin["x"] + pin["width"] / 2 - (box["x"] + box["width"] / 4)) < 3  # the pin is where the click was
     page.fill(".finding [name=comment]", "so it is")
@@ -68,7 +68,7 @@ def test_tags_are_given_and_taken_back_by_key_of_the_image_a_model_and_a_region(
     page.wait_for_selector("li:has-text('extreme scale')")
     (tag,) = Tags(held.root).tags()
     assert (tag.tag, tag.model) == ("extreme scale", "model-1")
-    assert all(abs(a - b) <= 2 for a, b in zip(map(int, tag.region.split(",")), (120, 90, 120, 90), strict=True))
+    assert all(abs(a - b) <= 2 for a, b in zip(map(int, tag.region.split(",")), (72, 54, 72, 54), strict=True))
     here = page.url
     page.keyboard.press("ArrowRight")
     page.wait_for_url(lambda url: url != here and "model=model-1" in url)

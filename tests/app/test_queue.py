@@ -116,6 +116,27 @@ def test_a_server_that_is_gone_is_not_asked_without_end(page: Any, duels: Asked,
     assert len(rows(held)) == 6
 
 
+def test_answers_go_out_as_soon_as_the_server_gives_items_again(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+    held = serve(duels)
+    watch(page)
+    page.clock.install(time=0)
+    enter(page, held.url)
+    loaded(page, 6)
+    page.route("**/api/*", lambda route: route.abort())
+    while page.is_visible("#work"):
+        page.keyboard.press("1")
+    page.wait_for_selector("#waiting:has-text('The server does not answer')")
+    page.clock.pause_at(60)  # seconds
+    for _ in range(4):  # the next try is many seconds away
+        with page.expect_event("requestfailed", lambda request: request.url.endswith("/api/answers")):
+            page.clock.run_for(10_000)
+    page.unroute("**/api/*")
+    page.clock.run_for(1_100)
+    page.wait_for_selector("#work:not([hidden])")
+    all_sent(page)
+    assert len(rows(held)) == 6
+
+
 def test_what_the_server_cannot_write_is_said_kept_and_sent_once_it_can(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:  # fmt: skip
     held = serve(duels)
     take, full = held.campaign.take, StudyError("cannot write answers.sqlite: the disk is full")

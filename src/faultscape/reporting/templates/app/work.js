@@ -91,6 +91,7 @@
       if (answer.status === 401) { location.href = "/"; return; }
       if (!answer.ok) throw new Error(lasting(answer) ? (await answer.json()).words : "");
       const found = await answer.json();
+      if (failed && !unwilling) send(); // the server is there again
       const mine = new Set([...ahead, ...(current ? [current] : [])].map(name)); // an answer may have been taken back meanwhile
       for (const item of found.items) if (discarded.has(item.image_id)) skipped.add(name(item));
       const fresh = found.items.filter((item) => !mine.has(name(item)) && !skipped.has(name(item)));
