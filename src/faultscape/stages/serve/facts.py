@@ -276,7 +276,7 @@ def _leaders(found: Standings, name: str) -> list[LeaderRow]:
         out.append(
             LeaderRow(
                 model,
-                f"{ranking.scores[model]:.3f}",
+                NONE if math.isnan(ranking.scores[model]) else f"{ranking.scores[model]:.3f}",
                 NONE if math.isnan(low) else f"{low:.3f} to {high:.3f}",
                 NONE
                 if not ranks or math.isnan(ranks[0])
