@@ -65,7 +65,10 @@ def test_what_was_found_is_resolved_by_the_finder_or_an_organiser_and_the_author
     for _ in range(2):
         assert ann.form("/check/0", truth="labels-eve", kind="missed object", comment="the tree").status_code == 303
     assert EVES in eve.get("/checks").text  # so that they see what was found
-    assert eve.get(EVES).status_code == 200
+    for person, resolves in ((ann, 2), (ben, 0), (eve, 0), (olga, 2)):  # pages offer what is taken alone
+        text = person.get(EVES).text
+        assert text.count('value="resolve"') == resolves
+        assert ('id="finding"' in text) == (person is not eve)
     first, second = (one.number for one in found(entrance))
     assert [act(person, "resolve", first) for person in (eve, ben)] == [403, 403]
     assert act(eve, "comment", first, comment="that is a bush") == 303

@@ -86,7 +86,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         pins = _pins([check for check in checks.checks(truth) if check.image == image.id and check.kind != NOTHING])
         return page(
             request, "check.html.jinja", 200, None, title=campaign.title, links=links(who), user_name=who.name or who.pseudonym, token=gate.token(who),
-            image=image, number=int(number), truth=truth, pins=pins, kinds=KINDS, me=who.pseudonym, behind=_next(campaign, checks, who, image, truth),
+            image=image, number=int(number), truth=truth, pins=pins, kinds=KINDS, own=_is_own(who, truth), resolves={pin.check.number for pin in pins if _may_resolve(who, pin.check)}, behind=_next(campaign, checks, who, image, truth),
             at=f"/mask/{number}", query=f"?truth={quote(truth)}",
         )  # fmt: skip
 
