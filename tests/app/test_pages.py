@@ -20,6 +20,7 @@ SERIOUS = """async (options) => {
   return found.violations.filter((one) => ["serious", "critical"].includes(one.impact))
     .map((one) => one.id + ": " + one.nodes.map((node) => node.html.slice(0, 120)).join(" | "));
 }"""
+COLOURS = "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.querySelector('h1, label')).color]"
 WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 
 
@@ -49,6 +50,10 @@ def look(page: Any, name: str, *, silent: bool = True) -> list[str]:
         wrong += [f"{way}: {words}" for words in page.evaluate(SERIOUS, options)]
         if page.evaluate(WIDER):
             wrong.append(f"{way}: it has to be scrolled across")
+        if scheme == "dark":
+            paper, ink = ([int(part) for part in colour[4:-1].split(",")] for colour in page.evaluate(COLOURS))
+            if max(paper) > 60 or min(ink) < 150:
+                wrong.append(f"{way}: paper is {paper} and ink {ink}")
         if folder := os.environ.get("FAULTSCAPE_SHOTS"):
             page.wait_for_load_state("networkidle")
             page.screenshot(path=Path(folder) / f"{way} {name}.png", full_page=name != "discard")
@@ -127,6 +132,7 @@ def test_pages_of_questions_break_no_rule(page: Any, classified: Asked, serve: C
     wrong += look(page, "finished")
     page.goto(f"{held.url}results")
     wrong += look(page, "results of questions")
+    assert "nan" not in page.inner_text("main")
     assert wrong == []
 
 
