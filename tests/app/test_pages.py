@@ -132,6 +132,7 @@ def test_pages_of_questions_break_no_rule(page: Any, classified: Asked, serve: C
     wrong += look(page, "finished")
     page.goto(f"{held.url}results")
     wrong += look(page, "results of questions")
+    assert "nan" not in page.inner_text("main")
     assert wrong == []
 
 

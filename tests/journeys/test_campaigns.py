@@ -92,6 +92,7 @@ def test_the_same_answer_sent_twice_counts_once_and_undo_takes_it_back(study: Pa
         assert under_way.take("ann", row) == under_way.take("ann", row) == ""
         assert len(Choices(study).rows()) == 1
         assert say(under_way, "ann", given, undo=True) == ""
+        assert under_way.take("ann", row) == ""  # the first, once more and late
         assert Choices(study).choices() == []
         assert under_way.items_for("ann", (), 1)[0].item == given.item  # asked again, the same side on the left
         assert say(under_way, "ann", given, chosen="both bad") == ""

@@ -206,7 +206,8 @@ class Campaign:
         if not isinstance(said, str) or (said not in allowed and not row.get("undo")):
             given = plain_text(said[:40]) if isinstance(said, str) else type(said).__name__
             return f"the answer {given!r} is not known; use {', '.join(allowed)}"
-        self._keep(pseudonym, f"{pseudonym}:{key}", item, handing, said, seconds, details)
+        if not self._keep(pseudonym, f"{pseudonym}:{key}", item, handing, said, seconds, details):
+            return ""  # sent once more; it may have been taken back meanwhile
         with self._lock:
             self._assignment.note(pseudonym, id_, repeat, answered=said != "")
             self._pairs.note(pseudonym, id_, repeat, worth(_chosen(handing, said)))
@@ -216,18 +217,17 @@ class Campaign:
 
     def _keep(
         self, pseudonym: str, key: str, item: Item, handing: Handing, said: str, seconds: float | None, details: str
-    ) -> None:
-        """Put one answer into the database."""
+    ) -> bool:
+        """Put one answer into the database; returns False for one that is there, by its key."""
         truth = TRAINING if handing.item in self._asked.training else self.options.truth
         if isinstance(item, ChoiceItem):
             chosen = _chosen(handing, said)
             shown = (self.shown_digest(item.first, item.image), self.shown_digest(item.second, item.image))
             about = (handing.side, handing.repeat, seconds, truth, details, key)
             choice = Choice(item.image, item.first, item.second, chosen, pseudonym, *shown, *about)
-            self._choices.add(choice, "label serve")
-            return
+            return self._choices.add(choice, "label serve")
         row = {"image": item.image, "class": item.class_, "annotator": pseudonym, "answer": said, "source": "label serve"}
-        self.database.add_once(ANSWERS, {**row, "truth": truth, "key": key, "seconds": seconds, "shown": details})
+        return self.database.add_once(ANSWERS, {**row, "truth": truth, "key": key, "seconds": seconds, "shown": details})
 
     def _discard(self, pseudonym: str, key: str, item: Item, reason: str, text: str) -> str:
         """Take one vote to discard an image, and discard it once enough people voted so."""

@@ -5,6 +5,7 @@ Conventions: answers go into the database, and nothing else of the study is writ
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -80,7 +81,9 @@ def app_of(
     take: mask_pages.TakeMasks | None = None,
 ) -> Any:
     """Return the app of a campaign, as a server of ASGI takes it."""
-    return make_app(routers_of(campaign, gate, standings, take), names=names, methods=METHODS)
+    app = make_app(routers_of(campaign, gate, standings, take), names=names, methods=METHODS)
+    threading.Thread(target=work_pages.warm, args=(campaign,), daemon=True).start()
+    return app
 
 
 def routers_of(

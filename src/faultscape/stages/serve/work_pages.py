@@ -7,7 +7,6 @@ a key of its own, by which it counts once however often it is sent.
 from __future__ import annotations
 
 import json
-import threading
 from contextlib import suppress
 from typing import Any
 
@@ -33,7 +32,6 @@ REASONS = ("not a natural photograph", "none of the classes", "unreadable", "som
 def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> APIRouter:
     """Return the routes on which people answer."""
     routes = APIRouter()
-    threading.Thread(target=_warm, args=(campaign,), daemon=True).start()
 
     @routes.get("/work", response_class=HTMLResponse)
     def work(request: Request) -> Response:
@@ -102,7 +100,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
     return routes
 
 
-def _warm(campaign: Campaign) -> None:
+def warm(campaign: Campaign) -> None:
     """Read one map and photo, so that the code for it is loaded before the first person waits for two seconds; who asks for them hears what is wrong with them."""
     with suppress(FaultscapeError):
         if item := campaign.some_choice():
