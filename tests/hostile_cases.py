@@ -29,7 +29,7 @@ from unittest import mock
 from refusals import refused, refused_text, told
 
 MEMORY = 768 << 20  # bytes that a case may allocate
-SECONDS = 10  # of the processor that a case may use
+SECONDS, LEAST = 10, 5  # of the processor that a case may use, and that a part of a case may at least
 
 
 @dataclass(frozen=True)
@@ -569,11 +569,11 @@ def _one(case: Case, folder: Path) -> tuple[str, str]:
 
 @contextlib.contextmanager
 def _bounded(part: int) -> Any:
-    """Let the block have one ``part`` of `MEMORY` beyond what this process has, and as much of `SECONDS` of the processor, after which the process is ended."""
+    """Let the block have one ``part`` of `MEMORY` beyond what this process has, and as much of `SECONDS` of the processor, five at least, after which the process is ended."""
     held = int(re.search(r"VmData:\s*(\d+)", Path("/proc/self/status").read_text())[1]) * 1024  # type: ignore[index]
     before = resource.getrlimit(resource.RLIMIT_DATA), resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_DATA, (held + MEMORY // part, before[0][1]))
-    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + SECONDS / part) + 1, before[1][1]))
+    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + max(SECONDS / part, LEAST)) + 1, before[1][1]))
     try:
         yield
     finally:

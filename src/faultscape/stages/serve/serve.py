@@ -51,6 +51,7 @@ def serve_labels(study: str, options: ServeOptions, standings_of: StandingsOf, t
         names = [*server.names_of(listener, options.host), *([gate.name] if gate.name else [])]
 
         def begun() -> None:
+            threading.Thread(target=work_pages.warm, args=(campaign,), daemon=True).start()
             print(f"{study}: people answer at {address} (Ctrl-C ends; answers are kept in {database.place})", flush=True)
             if options.address is not None:
                 print(f"the proxy sends requests on to {server.address_of(listener)}", flush=True)
@@ -81,9 +82,7 @@ def app_of(
     take: mask_pages.TakeMasks | None = None,
 ) -> Any:
     """Return the app of a campaign, as a server of ASGI takes it."""
-    app = make_app(routers_of(campaign, gate, standings, take), names=names, methods=METHODS)
-    threading.Thread(target=work_pages.warm, args=(campaign,), daemon=True).start()
-    return app
+    return make_app(routers_of(campaign, gate, standings, take), names=names, methods=METHODS)
 
 
 def routers_of(
