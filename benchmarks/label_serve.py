@@ -143,7 +143,8 @@ def make(folder: Path) -> Path:
 def run(root: Path, words: list[str], rate: float, seconds: float, warm: float = 0.0) -> dict[str, Any]:
     """Serve a study, have people answer, and return what they saw; with ``warm``, after so many seconds that do not count."""
     line = [sys.executable, "-m", "faultscape", "label", "serve", str(root), "--port", "0", "--overlap", str(PEOPLE), *words]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as server, ExitStack() as held:
+        held.callback(server.send_signal, signal.SIGINT)  # or a mistake here would wait for it without end
         assert server.stdout is not None
         port = next(found[1] for text in server.stdout if (found := re.search(r"answer at http://127.0.0.1:(\d+)/", text)))
         confirmed, known = list[str](), json.dumps(people(root))
@@ -156,7 +157,6 @@ def run(root: Path, words: list[str], rate: float, seconds: float, warm: float =
             share = (processor(server.pid) - before) / (time.perf_counter() - begun)
             found = json.loads(out)
             confirmed += found["confirmed"]
-        server.send_signal(signal.SIGINT)
     return {**found, "confirmed": confirmed, "server": share}
 
 
@@ -172,7 +172,7 @@ def people(root: Path) -> list[tuple[str, str]]:
     for number in range(PEOPLE):
         response, name = Response(), f"person {number}"
         found = known.get(name) or gate.people.invite(name)[0]
-        gate._admit(Request({"type": "http", "scheme": "http", "server": ("", 80), "path": "/", "headers": []}), response, found)  # noqa: SLF001 - as a link would, without the limit of tries
+        gate.admit(Request({"type": "http", "scheme": "http", "server": ("", 80), "path": "/", "headers": []}), response, found)
         out.append((response.headers["set-cookie"].partition(";")[0], gate.token(found)))
     return out
 

@@ -95,7 +95,7 @@ def test_where_others_reach_the_server_a_link_is_needed_and_names_are_refused(ro
 
 def test_behind_a_proxy_its_address_counts_and_people_need_links(root: Path) -> None:
     address = "https://label.example.org"
-    with made_entrance.entrance(root, open_=False, address=address) as entrance:
+    with made_entrance.entrance(root, open_=False, address="HTTPS://Label.example.org:443/") as entrance:
         behind = {"Host": "label.example.org"}  # as a proxy passes it on, without a word of https
         assert entrance.client(**behind).post("/enter", data={"name": "ann"}).status_code == 403
         organiser = entrance.invited("olga", ORGANISER)
@@ -119,7 +119,17 @@ def test_behind_a_proxy_its_address_counts_and_people_need_links(root: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "address", ["label.example.org", "https://label.example.org/below", "ftp://x", "https://", "https://a?b=c"]
+    "address",
+    [
+        "label.example.org",
+        "https://label.example.org/below",
+        "ftp://x",
+        "https://",
+        "https://a?b=c",
+        "https://a#b",
+        "https://a:b",
+        "https://ann@a",
+    ],
 )
 def test_an_address_that_nobody_can_open_is_refused(root: Path, address: str) -> None:
     assert "is no address that people can open; expected https://NAME" in refused_line(

@@ -13,11 +13,11 @@ import faultscape as fs
 import made
 from faultscape.cli import main
 from faultscape.errors import LabellingError
-from faultscape.study.answers.annotators import Annotators
+from faultscape.study.answers.annotators import ORGANISER, Annotators
 from faultscape.study.answers.checks import COMMENT, RESOLVED, Checks
 from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
-from faultscape.study.answers.labels import Answers
+from faultscape.study.answers.labels import Answers, Discard
 from faultscape.study.answers.schema import SAID, TRAINING, tables
 from faultscape.study.answers.tags import Tag, Tags
 from faultscape.study.settings import read_settings
@@ -198,6 +198,7 @@ def test_a_link_is_shown_once_and_a_new_one_replaces_it(study: str) -> None:
     assert (first.name, first.pseudonym) == (again.name, again.pseudonym)
     assert people.by_token(first.token) is None
     assert people.by_token(again.token) == people.find("Ann Lee")
+    assert people.find("Ann Lee").role == ORGANISER
     assert first.token.encode() not in (Path(study) / "answers.sqlite").read_bytes()
     assert again.token.encode() not in (Path(study) / "answers.sqlite").read_bytes()
     assert "Ann" not in (Path(study) / "log.jsonl").read_text()
@@ -219,3 +220,19 @@ def test_who_is_forgotten_leaves_answers_that_are_nobodys(study: str) -> None:
     assert [one.annotator for one in Choices(Path(study)).choices()] == [ann.pseudonym]
     with refused(LabellingError, "there is no annotator 'Ann'; there are none yet"):
         fs.label.forget(study, "Ann")
+
+
+def test_all_that_a_person_said_is_taken_back_and_what_others_said_stays(study: str) -> None:
+    root, ben = Path(study), fs.label.invite(study, "Ben").pseudonym
+    answers, tags = Answers(root), Tags(root)
+    for who in ("ann", ben):
+        Choices(root).add_all([Choice("part0/photo 000", "model-0", "model-1", "first", who, truth=truth) for truth in ("labels", "other", TRAINING)], "test")  # fmt: skip
+        for truth in ("labels", TRAINING):
+            answers.answer([("part0/photo 000", "car", who, "yes")], "test", truth)
+        tags.add(Tag("part0/photo 000", "dark", who), "test", f"tag-of-{who}")
+        answers.add_discards([Discard("part0/photo 000", "unreadable", who, key=f"vote-of-{who}", time=1.0)], "test")
+    assert "7 answers taken back" in repr(fs.label.forget(study, ben, answers=True))
+    said = [*(one.annotator for truth in ("labels", "other", TRAINING) for one in Choices(root).choices(truth))]
+    said += [row[2] for truth in ("labels", TRAINING) for row in answers.answers(truth)]
+    said += [*(one.annotator for one in tags.tags()), *answers.discard_votes()["part0/photo 000"]]
+    assert said == ["ann"] * 7

@@ -33,7 +33,7 @@ from faultscape.formats.pictures import size_of
 from faultscape.nouns import Classes
 
 NAME = "instances.json"
-_HEAD = 1 << 20
+_END = 1 << 20
 _PHOTO_HEAD = 1 << 20  # of a photo, in which its size stands
 
 
@@ -63,23 +63,13 @@ def write(folder: Path, images: Iterable[DrawnImage], classes: Classes) -> Itera
             annotations.append(
                 {"id": len(annotations) + 1, "image_id": number, "category_id": ids[name], "segmentation": segmentation, "area": area, "bbox": box, "iscrowd": 0}
             )  # fmt: skip
-    document = {
-        "info": {"description": "label maps of Faultscape"}, "licenses": [], "images": rows, "annotations": annotations, "categories": categories,
-    }  # fmt: skip
-    yield folder / NAME, (json.dumps(document, separators=(",", ":")) + "\n").encode()
+    yield folder / NAME, document_of(rows, annotations, categories)
 
 
 def recognise(path: Path) -> bool:
     """Whether a file is one of COCO's instances, as far as its first and last million bytes say; never raising."""
-    try:
-        if not os.path.isfile(path):
-            return False
-        with open(path, "rb") as file:
-            head = file.read(_HEAD)
-            file.seek(max(os.path.getsize(path) - _HEAD, 0))
-            return coco.is_coco(head + file.read(_HEAD)) and b'"segments_info"' not in head
-    except OSError:
-        return False
+    head, tail = ends_of(path)
+    return coco.is_coco(head + tail) and b'"segments_info"' not in head
 
 
 def read(path: Path) -> list[ToolLabel]:
@@ -114,6 +104,27 @@ def check(path: Path) -> list[str]:
             except LabellingError as error:
                 said.append(str(error))
     return said
+
+
+def document_of(images: list[dict[str, Any]], annotations: list[dict[str, Any]], categories: list[dict[str, Any]]) -> bytes:
+    """Return a file of COCO as it is written."""
+    document = {
+        "info": {"description": "label maps of Faultscape"}, "licenses": [], "images": images, "annotations": annotations, "categories": categories,
+    }  # fmt: skip
+    return (json.dumps(document, separators=(",", ":")) + "\n").encode()
+
+
+def ends_of(path: Path) -> tuple[bytes, bytes]:
+    """Return the first and the last million bytes of a file, empty where it is none or cannot be read."""
+    try:
+        if not os.path.isfile(path):
+            return b"", b""
+        with open(path, "rb") as file:
+            head = file.read(_END)
+            file.seek(max(os.path.getsize(path) - _END, 0))
+            return head, file.read(_END)
+    except OSError:
+        return b"", b""
 
 
 def categories_at_fault(categories: list[Any], path: Path) -> list[str]:

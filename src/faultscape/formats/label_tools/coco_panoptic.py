@@ -8,8 +8,6 @@ Source: the panoptic task's format, Kirillov et al. 2019, as COCO documents it.
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +19,14 @@ from scipy import ndimage
 
 from faultscape.errors import LabellingError
 from faultscape.formats.guard import decoding, open_picture, read_bytes
-from faultscape.formats.label_tools.coco_masks import categories_at_fault, categories_of, photo_at_fault, twice
+from faultscape.formats.label_tools.coco_masks import (
+    categories_at_fault,
+    categories_of,
+    document_of,
+    ends_of,
+    photo_at_fault,
+    twice,
+)
 from faultscape.formats.label_tools.named_ids import id_of
 from faultscape.formats.label_tools.named_masks import MOST_MASK_PIXELS, check_size, class_masks, load_json
 from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
@@ -30,7 +35,6 @@ from faultscape.nouns import UNKNOWN, Classes
 
 NAME = "panoptic.json"
 FOLDER = "panoptic"
-_HEAD = 1 << 20
 _COLOURS = 1 << 24
 _MOST_SEGMENTS = 100_000  # of a PNG
 _AT_ONCE = 1 << 20  # pixels
@@ -68,23 +72,13 @@ def write(folder: Path, images: Iterable[DrawnImage], classes: Classes) -> Itera
         name = f"{image.image}.png"
         annotations.append({"image_id": number, "file_name": name, "segments_info": facts})
         yield folder / FOLDER / name, encode_pixels(np.stack([segments >> up & 255 for up in (0, 8, 16)], 2).astype(np.uint8))
-    document = {
-        "info": {"description": "label maps of Faultscape"}, "licenses": [], "images": rows, "annotations": annotations, "categories": categories,
-    }  # fmt: skip
-    yield folder / NAME, (json.dumps(document, separators=(",", ":")) + "\n").encode()
+    yield folder / NAME, document_of(rows, annotations, categories)
 
 
 def recognise(path: Path) -> bool:
     """Whether a file is a panoptic one of COCO, as far as its first and last million bytes say; never raising."""
-    try:
-        if not os.path.isfile(path):
-            return False
-        with open(path, "rb") as file:
-            head = file.read(_HEAD)
-            file.seek(max(os.path.getsize(path) - _HEAD, 0))
-            data = head + file.read(_HEAD)
-    except OSError:
-        return False
+    head, tail = ends_of(path)
+    data = head + tail
     return head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{" and b'"segments_info"' in data and b'"annotations"' in data
 
 

@@ -154,7 +154,7 @@ class Gate:
     def here(self, request: Request) -> str:
         """Return the address of our pages, without a slash behind, as browsers know it."""
         if self.name and host_name(request.headers.get("host", "")) == self.name:
-            return str(self.address).rstrip("/").lower()
+            return str(self.address)
         return f"{request.url.scheme}://{request.headers.get('host', '')}"
 
     def refuse_elsewhere(self, request: Request) -> None:

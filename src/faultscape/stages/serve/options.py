@@ -72,8 +72,22 @@ class ServeOptions:
     def __post_init__(self) -> None:
         refuse_empty(self)
         if self.address is not None:
-            parts = urlsplit(self.address)
-            if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/") or parts.query:
-                raise OptionError(
-                    f"--address {self.address}: is no address that people can open; expected https://NAME, without a path"
-                )
+            object.__setattr__(self, "address", origin_of(self.address))
+
+
+def origin_of(address: str) -> str:
+    """Return an address as browsers write the origin of its pages; OptionError for one that is none, or has more than a name and a port.
+
+    >>> origin_of("https://Label.example.org:443/"), origin_of("http://10.0.0.7:8080")
+    ('https://label.example.org', 'http://10.0.0.7:8080')
+    """
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    name, usual = parts.hostname or "", {"http": 80, "https": 443}.get(parts.scheme)
+    if usual is None or not name or parts.path not in ("", "/") or parts.query or parts.fragment or "@" in parts.netloc:
+        raise OptionError(f"--address {address}: is no address that people can open; expected https://NAME, without a path")
+    host = f"[{name}]" if ":" in name else name
+    return f"{parts.scheme}://{host}" + ("" if port in (None, usual) else f":{port}")

@@ -45,7 +45,7 @@ def serve_labels(study: str, options: ServeOptions, standings_of: StandingsOf, t
     ):
         database.upgrade()
         campaign = Campaign(root, options, database)
-        address = server.address_of(listener) if options.address is None else f"{options.address.rstrip('/')}/"
+        address = server.address_of(listener) if options.address is None else f"{options.address}/"
         open_ = server.is_private(listener) and not options.invites and options.address is None
         gate = Gate(Annotators(root, database), server_key(root), open_=open_, address=options.address)
         names = [*server.names_of(listener, options.host), *([gate.name] if gate.name else [])]
