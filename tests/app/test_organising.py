@@ -124,7 +124,7 @@ def test_an_organiser_leaves_this_browser(browser: Any, duels: Asked, serve: Cal
 def test_results_follow_while_the_page_is_open(
     browser: Any, duels: Asked, serve: Callable[..., Serving], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faultscape.stages.serve.result_pages._SECONDS", 0.0)
+    monkeypatch.setattr("faultscape.stages.serve.pages.results._SECONDS", 0.0)
     held, page = serve(duels), browser.new_page()
     enter(page, held.url)
     page.clock.install()

@@ -27,9 +27,9 @@ from faultscape.formats import labelme
 from faultscape.formats.label_tools.tool_labels import DrawnImage
 from faultscape.labelling.catalogue import BundleFormat, find_format
 from faultscape.maps import runs
-from faultscape.stages.serve import mask_pages
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import Gate
+from faultscape.stages.serve.pages import masks as mask_pages
 from faultscape.stages.serve.serve import app_of
 from faultscape.study.answers.annotators import ORGANISER
 from faultscape.study.lock import writing

@@ -83,7 +83,9 @@ def test_a_key_right_after_a_discard_says_something_of_the_next_item(
     page: Any, duels: Asked, serve: Callable[..., Serving]
 ) -> None:
     held = serve(duels, campaign=rules(discard_votes=2))
+    watch(page)
     enter(page, held.url)
+    loaded(page, 6)  # and so the next item, which the key is for
     first = current(page)
     page.keyboard.press("x")
     page.evaluate("""() => {

@@ -34,8 +34,9 @@ from faultscape.stages.asked_items import ChoiceItem, choice_items
 from faultscape.stages.evidence import current
 from faultscape.stages.rank.live import standings_now
 from faultscape.stages.serve.campaign import Campaign
-from faultscape.stages.serve.facts import ResultFacts, people_rows, results
 from faultscape.stages.serve.options import CampaignRules, ServeOptions
+from faultscape.stages.serve.people_facts import people_rows
+from faultscape.stages.serve.result_facts import ResultFacts, results
 from faultscape.standings import Standings
 
 DUELS = "main"

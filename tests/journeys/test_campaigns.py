@@ -26,8 +26,9 @@ pytest.importorskip("fastapi")
 
 from faultscape.stages.asked_items import ChoiceItem, QuestionItem
 from faultscape.stages.serve.campaign import Campaign, Given
-from faultscape.stages.serve.facts import people_rows, results
 from faultscape.stages.serve.options import CampaignRules, ServeOptions
+from faultscape.stages.serve.people_facts import people_rows
+from faultscape.stages.serve.result_facts import results
 
 KEYS = itertools.count()
 

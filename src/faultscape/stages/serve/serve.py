@@ -14,10 +14,10 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from faultscape.stages.serve import check_pages, mask_pages, people_pages, result_pages, tag_pages, work_pages
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import Gate, server_key
 from faultscape.stages.serve.options import ServeOptions
+from faultscape.stages.serve.pages import checks, masks, people, results, tags, work
 from faultscape.standings import Standings
 from faultscape.study.answers.annotators import ORGANISER, Annotator, Annotators
 from faultscape.study.answers.database import Database, bind
@@ -32,7 +32,7 @@ METHODS = ("GET", "HEAD", "POST")
 StandingsOf = Callable[[Path, str, str], Standings]  # of a study, by a selection and a truth
 
 
-def serve_labels(study: str, options: ServeOptions, standings_of: StandingsOf, take: mask_pages.TakeMasks) -> None:
+def serve_labels(study: str, options: ServeOptions, standings_of: StandingsOf, take: masks.TakeMasks) -> None:
     """Serve a study to annotators until Ctrl-C, with standings and masks as other stages rank and ``take`` them; StudyError where it cannot be read, OptionError for an address that cannot be had."""
     root = existing(study)
     with writing(root):  # a study of an earlier version is brought to this one
@@ -51,7 +51,7 @@ def serve_labels(study: str, options: ServeOptions, standings_of: StandingsOf, t
         names = [*server.names_of(listener, options.host), *([gate.name] if gate.name else [])]
 
         def begun() -> None:
-            threading.Thread(target=work_pages.warm, args=(campaign,), daemon=True).start()
+            threading.Thread(target=work.warm, args=(campaign,), daemon=True).start()
             print(f"{study}: people answer at {address} (Ctrl-C ends; answers are kept in {database.place})", flush=True)
             if options.address is not None:
                 print(f"the proxy sends requests on to {server.address_of(listener)}", flush=True)
@@ -79,14 +79,14 @@ def app_of(
     gate: Gate,
     standings: Callable[[], Standings],
     names: Sequence[str] = (),
-    take: mask_pages.TakeMasks | None = None,
+    take: masks.TakeMasks | None = None,
 ) -> Any:
     """Return the app of a campaign, as a server of ASGI takes it."""
     return make_app(routers_of(campaign, gate, standings, take), names=names, methods=METHODS)
 
 
 def routers_of(
-    campaign: Campaign, gate: Gate, standings: Callable[[], Standings], take: mask_pages.TakeMasks | None = None
+    campaign: Campaign, gate: Gate, standings: Callable[[], Standings], take: masks.TakeMasks | None = None
 ) -> list[APIRouter]:
     """Return all routes of a campaign; those on which masks come in where there is who takes them."""
     pictures, with_masks = Pictures(secret=campaign.secret.word), take is not None and not campaign.settings.classifies
@@ -95,12 +95,12 @@ def routers_of(
         return [one for one in links(who) if one[0] != "/masks" or with_masks]
 
     return [
-        people_pages.router(campaign, gate, shown),
-        work_pages.router(campaign, gate, pictures, shown),
-        check_pages.router(campaign, gate, pictures, shown),
-        tag_pages.router(campaign, gate, pictures, shown),
-        result_pages.router(campaign, gate, shown, standings),
-        *([mask_pages.router(campaign, gate, shown, take)] if take else []),
+        people.router(campaign, gate, shown),
+        work.router(campaign, gate, pictures, shown),
+        checks.router(campaign, gate, pictures, shown),
+        tags.router(campaign, gate, pictures, shown),
+        results.router(campaign, gate, shown, standings),
+        *([masks.router(campaign, gate, shown, take)] if take else []),
     ]
 
 
@@ -110,11 +110,9 @@ def links(who: Annotator) -> list[tuple[str, Any]]:
     return [*own, ("/tags", "Tag failures"), ("/results", "Results"), ("/people", "People")] if who.role == ORGANISER else own
 
 
-def _way_in(study: str, people: Annotators, address: str) -> str:
+def _way_in(study: str, held: Annotators, address: str) -> str:
     """Return how the first organiser comes in, who is made where there is none: a link that they have stays as it is, since another would put them out."""
-    held = next((one.name or one.pseudonym for one in people.everybody() if one.role == ORGANISER), None)
-    if held is None:
-        return f"come in as the organiser, and invite others, at {address}join/{people.invite('organiser', ORGANISER)[1]}"
-    return (
-        f"the organiser {held} comes in by the earlier link; for a new one: faultscape label invite {quote(study)} {quote(held)}"
-    )
+    first = next((one.name or one.pseudonym for one in held.everybody() if one.role == ORGANISER), None)
+    if first is None:
+        return f"come in as the organiser, and invite others, at {address}join/{held.invite('organiser', ORGANISER)[1]}"
+    return f"the organiser {first} comes in by the earlier link; for a new one: faultscape label invite {quote(study)} {quote(first)}"

@@ -17,7 +17,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from faultscape.errors import OptionError
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import Gate
-from faultscape.stages.serve.people_pages import form
 from faultscape.stages.serve.pictures import WAYS, overlay, read_map
 from faultscape.study.answers.annotators import Annotator
 from faultscape.study.answers.tags import Tag, Tags
@@ -25,6 +24,7 @@ from faultscape.study.parts import read_manifest
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name
 from faultscape.web.app import NotFoundError, page, send_picture
+from faultscape.web.bodies import form_body
 from faultscape.web.photos import Pictures
 from faultscape.web.words import plain_text
 
@@ -60,7 +60,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
 
     @routes.post("/tags/{number}")
     async def press(request: Request, number: str) -> Response:
-        given = await form(request)
+        given = await form_body(request)
         who = gate.writer(request, organiser=True, token=given.get("token", ""))
         return await run_in_threadpool(_press, who, number, given)
 

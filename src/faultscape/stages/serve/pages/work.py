@@ -6,7 +6,6 @@ a key of its own, by which it counts once however often it is sent.
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from typing import Any
 
@@ -22,9 +21,9 @@ from faultscape.stages.serve.gate import Gate
 from faultscape.stages.serve.pictures import LONGEST, WAYS, overlay, photo, read_map
 from faultscape.study.tables import label_maps
 from faultscape.web.app import NotFoundError, page, send_picture
+from faultscape.web.bodies import json_body
 from faultscape.web.photos import Pictures
 
-MOST_BODY = 256 << 10  # bytes of answers sent at once
 _MOST_AHEAD, _MOST_ROWS = 10, 100
 REASONS = ("not a natural photograph", "none of the classes", "unreadable", "something else")
 
@@ -108,22 +107,6 @@ def warm(campaign: Campaign) -> None:
             folder = label_maps.predictions(campaign.root, item.first)
             overlay(read_map(campaign.root, campaign.settings, folder, image, item.first), campaign.settings, image, WAYS[0])
             photo(image)
-
-
-async def json_body(request: Request, most: int = MOST_BODY) -> dict[str, Any]:
-    """Return the JSON object that a request carries; OptionError where it carries none, or one of more than ``most`` bytes."""
-    data = bytearray()
-    async for part in request.stream():
-        data += part
-        if len(data) > most:
-            raise OptionError(f"more than {most:,} bytes at once are not taken")
-    try:
-        found = json.loads(bytes(data))
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise OptionError("expected a JSON object")
-    return found
 
 
 def _take_all(campaign: Campaign, pseudonym: str, rows: list[Any]) -> tuple[list[str], list[dict[str, str]]]:

@@ -1,4 +1,4 @@
-"""What a campaign shows of people and of results: how far each is and how they answer, how far they agree, who leads, and how many more answers would settle it.
+"""What a campaign shows of results: who leads, how far people agree, where they differ, and how many more answers would settle an order.
 
 Conventions: numbers are words, made for tables; what cannot be known is a dash. Intervals hold for a number of answers that was fixed beforehand, which pages say.
 """
@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from statistics import fmean, median
+from statistics import fmean
 
 import numpy as np
 
@@ -17,47 +17,26 @@ from faultscape.errors import FaultscapeError, counted
 from faultscape.labelling import answers as said
 from faultscape.labelling.people.annotator_agreement import alpha, pair_agreement
 from faultscape.labelling.people.choice_forecast import forecast_answers, votes_of
-from faultscape.labelling.people.choices import consistency, side_bias
-from faultscape.labelling.people.estimated_accuracy import COMMON, estimated_accuracy, likely_yes
+from faultscape.labelling.people.estimated_accuracy import likely_yes
 from faultscape.metrics.intervals.units import LEAST, LEVEL
 from faultscape.nouns import Slots
 from faultscape.ranking.catalogue import entry
 from faultscape.ranking.replicates import FEW
 from faultscape.stages import evidence
-from faultscape.stages.asked_items import CHOICES, ChoiceItem, choice_items, item_id
+from faultscape.stages.asked_items import CHOICES, ChoiceItem, choice_items
 from faultscape.stages.choice_evidence import WORTH, counting, shares
 from faultscape.stages.label_counts import questions
 from faultscape.stages.serve.campaign import Campaign
+from faultscape.stages.serve.people_facts import ANSWER_CODES, NONE
 from faultscape.stages.snapshot import Snapshot
 from faultscape.standings import Standings
-from faultscape.study.answers.annotators import ORGANISER, Annotator
-from faultscape.study.answers.choices import Choice, Choices
+from faultscape.study.answers.choices import Choice
 from faultscape.study.answers.labels import Answers
-from faultscape.study.answers.schema import ANSWERS, TRAINING
 from faultscape.study.settings import read_settings
 from faultscape.study.tables import label_maps
 
-NONE = "–"
 _SURE = (1 + LEVEL) / 2  # of an order: an interval of 95 % leaves as much on either side
-_CODES = {"first": 0, "second": 1, "both good": 2, "both bad": 3, "not sure": 4, "skip": 5}
-_ANSWER_CODES = {"no": 0, "yes": 1, "unsure": 2}
 StandingsNow = Callable[[], Standings]
-
-
-@dataclass(frozen=True)
-class PersonRow:
-    """One person, in words: '' for the name of one who was removed."""
-
-    pseudonym: str
-    name: str
-    organiser: bool
-    answers: int
-    left: int
-    seconds: str
-    consistency: str
-    side: str
-    training: str
-    accuracy: str
 
 
 @dataclass(frozen=True)
@@ -102,130 +81,6 @@ class ResultFacts:
     why: str = ""
     decisions: Decisions | None = None
     masks: tuple[str, ...] = ()
-
-
-def people_rows(campaign: Campaign, people: Sequence[Annotator]) -> list[PersonRow]:
-    """Return a row for everybody who was invited or answered."""
-    known = {one.pseudonym: one for one in people}
-    told = _Told(campaign)
-    names = dict.fromkeys([*known, *told.who])
-    return [told.row(name, known.get(name)) for name in names]
-
-
-@dataclass(frozen=True)
-class _Said:
-    """What one person said of an item: which of two classes, 2 for neither; in how many seconds; whether for the first time; and of training whether it was expected."""
-
-    annotator: str
-    item: tuple[str, ...]
-    class_: int
-    seconds: float | None
-    first: bool
-    right: bool
-
-
-class _Told:
-    """What was said so far, person by person."""
-
-    def __init__(self, campaign: Campaign) -> None:
-        self._campaign, self._choices = campaign, list[Choice]()
-        if campaign.task == CHOICES:
-            held = Choices(campaign.root, campaign.database)
-            self._choices, training = held.choices(campaign.options.truth), held.choices(TRAINING)
-            self._said, self._training = ([_said_of(campaign, one) for one in rows] for rows in (self._choices, training))
-        else:
-            self._said = _timed_answers(campaign, campaign.options.truth)
-            self._training = _timed_answers(campaign, TRAINING)
-        self.who = list(dict.fromkeys(one.annotator for one in (*self._said, *self._training)))
-        self._accuracy = _accuracies(self._said, symmetric=campaign.task == CHOICES)
-
-    def row(self, pseudonym: str, known: Annotator | None) -> PersonRow:
-        mine = [one for one in self._said if one.annotator == pseudonym]
-        trained = [one.right for one in self._training if one.annotator == pseudonym]
-        seconds = [one.seconds for one in mine if one.seconds is not None]
-        return PersonRow(
-            pseudonym,
-            known.name if known else "",
-            known is not None and known.role == ORGANISER,
-            len(mine),
-            self._campaign.left_for(pseudonym) if known else 0,
-            f"{median(seconds):.1f}" if seconds else NONE,
-            *_habits([one for one in self._choices if one.annotator == pseudonym]),
-            f"{sum(trained)} of {len(trained)}" if trained else NONE,
-            self._accuracy.get(pseudonym, NONE),
-        )
-
-
-def _accuracies(said_: Sequence[_Said], *, symmetric: bool) -> dict[str, str]:
-    """Return {pseudonym: how likely they are right, in words, or why that is not known}."""
-    once = [one for one in said_ if one.first]
-    who, person = np.unique([one.annotator for one in once], return_inverse=True)
-    numbers = {item: k for k, item in enumerate(dict.fromkeys(one.item for one in once))}
-    items, classes = [numbers[one.item] for one in once], [one.class_ for one in once]
-    found = estimated_accuracy(items, person, classes, symmetric=symmetric)
-    words = [
-        f"{NONE} ({number} of {COMMON} items)" if math.isnan(value) else f"{100 * value:.0f} %"
-        for value, number in zip(found.value.tolist(), found.common.tolist(), strict=True)
-    ]
-    return dict(zip(who.tolist(), words, strict=True))
-
-
-def _said_of(campaign: Campaign, choice: Choice) -> _Said:
-    one = choice if choice.first <= choice.second else choice.turned
-    right = one.chosen == campaign.expected(item_id(TRAINING, one.image, one.first, one.second))
-    item = (one.image, one.first, one.second, one.first_shown, one.second_shown)
-    return _Said(one.annotator, item, min(_CODES[one.chosen], 2), one.seconds, one.repeat == 0, right)
-
-
-def _timed_answers(campaign: Campaign, truth: str) -> list[_Said]:
-    """Return the yes/no answers of a truth, of each person and question the latest."""
-    counts = {row[:3]: row for row in Answers(campaign.root, campaign.database).answers(truth)}
-    stored = campaign.database.read(ANSWERS, "image", "class", "annotator", "seconds", truth=truth)
-    seconds = {tuple(key): took for *key, took in stored}  # of a class that is called otherwise since, none
-    return [
-        _Said(
-            who,
-            (image, class_),
-            _ANSWER_CODES[answer],
-            seconds.get((image, class_, who)),
-            True,
-            answer == campaign.expected(item_id(TRAINING, image, class_)),
-        )
-        for image, class_, who, answer in counts.values()
-    ]
-
-
-def _habits(mine: Sequence[Choice]) -> tuple[str, str]:
-    """Return how often repeated items were answered alike, and how often the left side was chosen, in words."""
-    if not mine:
-        return NONE, NONE
-    image, first, second, who, choice, left_first = _columns(mine)
-    every, _ = consistency(image, first, second, who, choice, left_first)
-    chosen = np.array([one.chosen in ("first", "second") for one in mine])
-    alike = f"{int(every.count)} of {int(every.of)}" if int(every.of) else NONE
-    if not chosen.any():
-        return alike, NONE
-    left = np.array([0 if one.chosen == one.left else 1 for one in mine if one.chosen in ("first", "second")])
-    bias, _ = side_bias(np.zeros(len(left), int), left)
-    odd = f", p = {float(bias.p_value):.3f}" if float(bias.p_value) < 0.05 else ""
-    return alike, f"{100 * float(bias.left.value):.0f} %{odd}"
-
-
-def _columns(rows: Sequence[Choice]) -> tuple[np.ndarray, ...]:
-    """Return columns of choices as the room takes them: image, first, second, who, choice, whether the first was on the left."""
-
-    def places(words: Sequence[str]) -> np.ndarray:
-        return np.unique(words, return_inverse=True)[1]
-
-    models = {name: k for k, name in enumerate(sorted({m for one in rows for m in (one.first, one.second)}))}
-    return (
-        places([one.image for one in rows]),
-        np.array([models[one.first] for one in rows]),
-        np.array([models[one.second] for one in rows]),
-        places([one.annotator for one in rows]),
-        np.array([_CODES[one.chosen] for one in rows]),
-        np.array([one.left == "first" for one in rows]),
-    )
 
 
 def results(campaign: Campaign, standings: StandingsNow) -> ResultFacts:
@@ -332,7 +187,7 @@ def _decisions(rows: Sequence[said.Answer]) -> Decisions | None:
     """Return where the majority and Dawid and Skene's model decide otherwise; None where answers are too few for the model."""
     numbers = {key: k for k, key in enumerate(dict.fromkeys(row[:2] for row in rows))}
     person = np.unique([row[2] for row in rows], return_inverse=True)[1]
-    likely = likely_yes([numbers[row[:2]] for row in rows], person, [_ANSWER_CODES[row[3]] for row in rows])
+    likely = likely_yes([numbers[row[:2]] for row in rows], person, [ANSWER_CODES[row[3]] for row in rows])
     if np.isnan(likely).all():
         return None
     verdicts = {key: verdict for key, verdict in said.majority(rows).items() if verdict is not None}

@@ -13,8 +13,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
 from faultscape.stages.serve.campaign import Campaign
-from faultscape.stages.serve.facts import ResultFacts, StandingsNow, results
 from faultscape.stages.serve.gate import Gate
+from faultscape.stages.serve.result_facts import ResultFacts, StandingsNow, results
 from faultscape.web.app import page
 
 _SECONDS = 10.0

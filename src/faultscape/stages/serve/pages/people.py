@@ -6,7 +6,6 @@ Conventions: an invite link is shown once, to the organiser who made it. Its pag
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
@@ -14,13 +13,12 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from faultscape.errors import LabellingError, OptionError
 from faultscape.stages.serve.campaign import Campaign
-from faultscape.stages.serve.facts import people_rows
 from faultscape.stages.serve.gate import Gate, NoEntryError
+from faultscape.stages.serve.people_facts import people_rows
 from faultscape.study.answers.annotators import ANNOTATOR, ORGANISER, Annotator
 from faultscape.web.app import page
+from faultscape.web.bodies import form_body
 from faultscape.web.words import plain_text
-
-_MOST_FORM = 16 << 10
 
 
 def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
@@ -38,7 +36,7 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
     @routes.post("/enter", response_class=HTMLResponse)
     async def enter(request: Request) -> Response:
         gate.refuse_elsewhere(request)
-        name = (await form(request)).get("name", "")
+        name = (await form_body(request)).get("name", "")
         response = RedirectResponse("/work", 303)
         await run_in_threadpool(gate.enter_by_name, request, response, name)
         return response
@@ -53,7 +51,7 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
 
     @routes.post("/leave")
     async def leave(request: Request) -> Response:
-        gate.writer(request, token=(await form(request)).get("token", ""))
+        gate.writer(request, token=(await form_body(request)).get("token", ""))
         response = RedirectResponse("/", 303)
         response.delete_cookie("faultscape", path="/")
         return response
@@ -64,7 +62,7 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
 
     @routes.post("/people", response_class=HTMLResponse)
     async def change(request: Request) -> Response:
-        given = await form(request)
+        given = await form_body(request)
         me = gate.writer(request, organiser=True, token=given.get("token", ""))
         return await run_in_threadpool(_change, request, me, given)
 
@@ -102,18 +100,3 @@ def router(campaign: Campaign, gate: Gate, links: Any) -> APIRouter:
         )  # fmt: skip
 
     return routes
-
-
-async def form(request: Request) -> dict[str, str]:
-    """Return the fields of a form, of which the last of a name counts; OptionError for one that is too large, or no form."""
-    data = bytearray()
-    async for part in request.stream():
-        data += part
-        if len(data) > _MOST_FORM:
-            raise OptionError(f"a form of more than {_MOST_FORM:,} bytes is not taken")
-    try:
-        return {
-            name: values[-1] for name, values in parse_qs(bytes(data).decode(), keep_blank_values=True, max_num_fields=50).items()
-        }
-    except ValueError:
-        raise OptionError("expected the fields of a form") from None

@@ -1,0 +1,1 @@
+"""The pages of `label serve`, each with the routes below its address."""

@@ -1,0 +1,46 @@
+"""What requests carry: the fields of a form, and JSON, both bounded.
+
+Conventions: a body is read as it comes, and refused as soon as it is too large.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import parse_qs
+
+from fastapi import Request
+
+from faultscape.errors import OptionError
+
+MOST_JSON, MOST_FORM = 256 << 10, 16 << 10  # bytes
+
+
+async def json_body(request: Request) -> dict[str, Any]:
+    """Return the JSON object that a request carries; OptionError where it carries none, or one that is too large."""
+    try:
+        found = json.loads(await _body(request, MOST_JSON))
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise OptionError("expected a JSON object")
+    return found
+
+
+async def form_body(request: Request) -> dict[str, str]:
+    """Return the fields of a form, of which the last of a name counts; OptionError for one that is too large, or no form."""
+    data = await _body(request, MOST_FORM)
+    try:
+        found = parse_qs(data.decode(), keep_blank_values=True, max_num_fields=50)
+    except ValueError:
+        raise OptionError("expected the fields of a form") from None
+    return {name: values[-1] for name, values in found.items()}
+
+
+async def _body(request: Request, most: int) -> bytes:
+    data = bytearray()
+    async for part in request.stream():
+        data += part
+        if len(data) > most:
+            raise OptionError(f"a body of more than {most:,} bytes is not taken")
+    return bytes(data)
