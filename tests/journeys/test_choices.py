@@ -17,7 +17,9 @@ from faultscape.ranking.duel_standings import from_json
 from faultscape.stages.choice_evidence import digests
 from faultscape.standings import Standings
 from faultscape.study.answers.choices import Choice, Choices
+from faultscape.study.answers.tags import Tag, Tags
 from faultscape.study.tables.selections import read_selection
+from made_page import Page
 from refusals import refused
 
 PEOPLE = ("ann", "ben")
@@ -177,11 +179,39 @@ def test_status_counts_images_on_which_people_chose_as_labelled(own: str, world:
     Choices(Path(own)).add_all(choices[: len(choices) // 2], "test")
     said = str(fs.status(own))
     assert "partly" in said
+    assert fs.status(own).next.startswith("faultscape rank")
     fs.rank(own)
     assert made.states(own)["rank"] == "done"
     Choices(Path(own)).add_all(choices, "test")
     assert made.states(own)["rank"] == "stale"
     assert made.states(own)["label"] == "done"
+
+
+def test_a_report_counts_images_by_choices_and_tags_among_those_whose_choices_a_model_lost(
+    own: str, world: tuple[str, made.Corpus]
+) -> None:
+    choices = forced(own, world[1])
+    Choices(Path(own)).add_all(choices, "test")
+    images = sorted({one.image for one in choices})
+    Tags(Path(own)).add_all([Tag(image, "dark", "ann") for image in images[:6]], "test")
+    page = Page(Path(fs.report(own).path).read_text(encoding="utf-8"))
+    assert f"{len(images)} of {len(images)} chosen images are labelled" in " ".join(page.text)  # there are no standings yet
+    fs.rank(own, resamples=0)
+    page = Page(Path(fs.report(own).path).read_text(encoding="utf-8"))
+    text = " ".join(" ".join(page.text).split())
+    assert f"of these labelled {len(images)}, {len(images)} by choices" in text
+    assert f"Of {len(images)} images on which people chose between models" in text
+    assert "failures (fewer than half of the choices won)" in text
+    failed = {}
+    for model in sorted(world[1].models):
+        won = defaultdict(lambda: defaultdict(list))
+        for one in choices:
+            for name, chosen in ((one.first, "first"), (one.second, "second")):
+                if name == model:
+                    won[one.image][frozenset((one.first, one.second))].append(one.chosen == chosen)
+        failed[model] = [i for i, pairs in won.items() if np.mean([np.mean(said) for said in pairs.values()]) < 0.5]
+    row = page.cells[(at := page.cells.index("dark")) + 2 : at + 6]
+    assert [int(cell.split()[0]) for cell in row] == [len({*images[:6]} & {*failed[m]}) for m in sorted(failed)]
 
 
 def test_without_a_choice_or_a_label_nothing_is_ranked(own: str) -> None:

@@ -30,7 +30,8 @@ def test_a_port_that_is_taken_gives_way_to_the_next_that_is_free() -> None:
     with server.bind(port=0) as first:
         port = first.getsockname()[1]
         with server.bind(port=port) as second:
-            assert port < second.getsockname()[1] < port + server.TRIES
+            assert port < (other := second.getsockname()[1]) < port + server.TRIES
+            assert server.port_note(second, port) == f"note: port {port} is taken; this server listens on {other}"
 
 
 def test_what_is_sent_waits_for_nothing() -> None:

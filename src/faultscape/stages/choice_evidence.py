@@ -6,10 +6,12 @@ Conventions: a choice counts while both models' maps of the image are those that
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import nan
 from pathlib import Path
 from statistics import fmean
+
+import numpy as np
 
 from faultscape.ranking.choice_shares import Shares
 from faultscape.study.answers.choices import Choice, Choices
@@ -122,3 +124,16 @@ def answered(choices: Iterable[Choice]) -> Mapping[tuple[str, frozenset[str]], i
 
 def _same(shown: str, now: str | None) -> bool:
     return not shown or shown == now
+
+
+def image_values(found: Shares, images: Sequence[str], models: Sequence[str]) -> np.ndarray:
+    """Return (J, I) the mean share of choices that each model had on each image over its pairs there, NaN where it stood in none.
+
+    >>> image_values({("x", "a", "b"): (0.75, 2), ("x", "a", "c"): (0.25, 1)}, ["x"], ["a", "b", "d"]).ravel().tolist()
+    [0.5, 0.25, nan]
+    """
+    said: dict[tuple[str, str], list[float]] = {}
+    for (image, a, b), (share, _) in found.items():
+        said.setdefault((a, image), []).append(share)
+        said.setdefault((b, image), []).append(1 - share)
+    return np.array([[fmean(said.get((model, image), [nan])) for image in images] for model in models]).reshape(len(models), -1)

@@ -53,6 +53,17 @@ def bind(host: str = HOST, port: int = PORT) -> socket.socket:
     )
 
 
+def port_note(listener: socket.socket, port: int) -> str:
+    """Return what to say where the asked port was taken, so that a link to it leads elsewhere; '' where it was not.
+
+    >>> with bind(port=0) as one:
+    ...     port_note(one, one.getsockname()[1]), port_note(one, 0)
+    ('', '')
+    """
+    number = listener.getsockname()[1]
+    return f"note: port {port} is taken; this server listens on {number}" if port not in (0, number) else ""
+
+
 def address_of(listener: socket.socket) -> str:
     """Return the address that a person opens.
 

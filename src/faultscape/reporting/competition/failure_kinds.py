@@ -1,6 +1,6 @@
 """Kinds of failure on the page: how many images have each tag, which share of each model's failures, and how much more a model loses where a tag is.
 
-Conventions: numbers are over the labelled chosen images; a model fails where its value lies below ``fails``, of classifiers where it is wrong. Tags of chosen images without a label stand in the gallery alone. A page shows the ``MOST``
+Conventions: numbers are over the labelled chosen images; a model fails where its value lies below ``fails``, of classifiers where it is wrong, by choices where it lost most of them. Tags of chosen images without a label stand in the gallery alone. A page shows the ``MOST``
 tags of most images.
 Source: S0 Fig. 11, S2 Figs. 7 to 9.
 """
@@ -55,7 +55,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class FailureKinds:
-    """What a page says of tags: ``names`` in the order of their filters, ``rows`` of the labelled images, ``differences`` that can be told, and the tags of each chosen image by place in ``names``, with those that are of one model's answer in words."""
+    """What a page says of tags: ``names`` in the order of their filters, ``rows`` of the labelled images, ``differences`` that can be told, and the tags of each chosen image by place in ``names``, with those that are of one model's answer in words; ``by_choice`` where models are worth their shares of people's choices."""
 
     names: tuple[str, ...]
     left_out: int
@@ -65,6 +65,12 @@ class FailureKinds:
     of_image: Mapping[str, tuple[int, ...]]
     words: Mapping[str, tuple[str, ...]]
     grouped: bool
+    by_choice: bool = False
+
+    @property
+    def all_fail(self) -> bool:
+        """Whether every labelled image is a failure of every model, so that shares of failures say nothing new."""
+        return bool(self.rows) and all(part.of == self.labelled for part in self.rows[0].failures)
 
     @property
     def sure(self) -> tuple[Difference, ...]:

@@ -183,10 +183,18 @@ def _context(facts: Facts) -> dict[str, Any]:
         "kinds_axis": figures.axis([end for one in facts.kinds.differences for end in (one.low, one.value, one.high)] + [0.0])
         if facts.kinds
         else None,
-        "fails_words": f"values below {bands[0]:g}" if bands else "wrong answers",
-        "loss_words": "1 less the value" if bands else "1 for a wrong answer",
+        **_words_of_failing(facts, bands),
         "agreement_cells": _agreement_cells(facts.agreement) if facts.agreement is not None else [],
     }
+
+
+def _words_of_failing(facts: Facts, bands: tuple[float, ...]) -> dict[str, str]:
+    """Return what counts as a failure, and as a loss, where tags are set against them."""
+    if facts.kinds and facts.kinds.by_choice:
+        return {"fails_words": "fewer than half of the choices won", "loss_words": "the share of choices lost"}
+    if bands:
+        return {"fails_words": f"values below {bands[0]:g}", "loss_words": "1 less the value"}
+    return {"fails_words": "wrong answers", "loss_words": "1 for a wrong answer"}
 
 
 def _agreement_cells(found: Agreement) -> list[list[tuple[float, float]]]:

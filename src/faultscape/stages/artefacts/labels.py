@@ -23,18 +23,21 @@ def is_short(snapshot: Snapshot, name: str, truth: str = "") -> bool:
 
 
 def are_void(snapshot: Snapshot, name: str, truth: str) -> bool:
-    """Whether the labels of a selection's images are maps that are void everywhere, all of them, which say nothing of any model; none is looked at behind the first that says something."""
+    """Whether the labels of a selection's images are maps that are void everywhere, all of them, which say nothing of any model."""
     if snapshot.settings.classifies:
         return False
-    classes, folder = snapshot.settings.class_list, label_maps.truth(snapshot.root, truth)
+    classes, folder, void = snapshot.settings.class_list, label_maps.truth(snapshot.root, truth), 0
     places, parts = table(classes), read_manifest(folder)
     shard_of = shards_of(snapshot.root, snapshot.current(name).images)
     for number in sorted(set(shard_of.values())):
         part = parts.get(part_name(number))
         codes = label_maps.read_maps(folder, number, part) if part else {}
-        if any((places[runs.labels(code)] != len(classes)).any() for image, code in codes.items() if image in shard_of):
+        mine = [code for image, code in codes.items() if image in shard_of]
+        if any((places[runs.labels(code)] != len(classes)).any() for code in mine):
             return False
-    return True
+        void += len(mine)
+    count = snapshot.label_count(name, truth)
+    return void == count.labelled + count.partly  # on images without a map people chose between models
 
 
 def is_silent(snapshot: Snapshot, name: str, truth: str) -> bool:

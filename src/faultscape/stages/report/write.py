@@ -18,8 +18,8 @@ from faultscape.errors import OptionError, StudyError, counted
 from faultscape.nouns import Agreement, Draw, JsonObject, PairSlot, Slots
 from faultscape.ranking.duel_standings import from_json
 from faultscape.reporting.competition import outcomes, page
-from faultscape.reporting.competition.failure_kinds import failure_kinds
-from faultscape.stages import evidence, graph
+from faultscape.reporting.competition.failure_kinds import FailureKinds, failure_kinds
+from faultscape.stages import choice_evidence, evidence, graph
 from faultscape.stages.agreement import agreement
 from faultscape.stages.artefacts.report import images_key, made_from_now, note, truth_shown, uncompared_key, unshown_images
 from faultscape.stages.artefacts.standings import STANDINGS
@@ -123,7 +123,8 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
         print(f"note: {remarks[-1]}")
     mine = set(slots.images)
     inside = [k for k, image in enumerate(images) if image in mine]
-    count = snapshot.label_count(selection, truth) if inside else LabelCount(0, 0, False)
+    count = snapshot.label_count(selection, truth) if truth else LabelCount(0, 0, False)
+    kinds = _kinds(snapshot, slots, truth, [images[k] for k in inside], values[:, inside], bands)
     return page.Facts(
         study=root.resolve().name,
         selection=selection,
@@ -145,21 +146,30 @@ def _facts(root: Path, options: ReportOptions, drawn: Slots, bands: tuple[float,
         remarks=tuple(remarks),
         agreement=_agreement(root, settings),
         bands=bands,
-        kinds=failure_kinds(
-            snapshot.tags,
-            slots.images,
-            slots.models,
-            [images[k] for k in inside],
-            values[:, inside],
-            bands[0] if bands else 0.5,
-            snapshot.groups if snapshot.tags else None,
-        ),
+        kinds=kinds,
         made_from=note(
             made_from_now(snapshot, selection, truth, options.reference_images) | images_key(unshown) | uncompared,
             given_options(options, but=("selection", "output")),
         ),
         times=tuple(row for row in frame_times(root) if row.name in slots.models),
     )
+
+
+def _kinds(
+    snapshot: Snapshot, slots: Slots, truth: str, images: list[str], values: np.ndarray, bands: tuple[float, ...]
+) -> FailureKinds | None:
+    """Return what the tags of chosen images say of models: by what these are worth on labelled ``images``, or by people's choices where no image has a map."""
+    if not snapshot.tags:
+        return None
+    by_choice = not images and not snapshot.settings.classifies and bool(truth)
+    if by_choice:
+        discarded = Answers(snapshot.root).discarded()
+        shares = choice_evidence.shares(choice_evidence.counting(snapshot.root, truth, slots.models, discarded)[0])
+        images = sorted({image for image, _, _ in shares} & set(slots.images))
+        values = choice_evidence.image_values(shares, images, slots.models)
+    fails = bands[0] if bands and not by_choice else 0.5
+    found = failure_kinds(snapshot.tags, slots.images, slots.models, images, values, fails, snapshot.groups)
+    return None if found is None else replace(found, by_choice=by_choice and bool(images))
 
 
 def _missing_text(missing: Sequence[str], images: int, study: str, options: ReportOptions) -> str:

@@ -53,6 +53,8 @@ def serve_labels(study: str, options: ServeOptions, standings_of: StandingsOf, t
         def begun() -> None:
             threading.Thread(target=work.warm, args=(campaign,), daemon=True).start()
             print(f"{study}: people answer at {address} (Ctrl-C ends; answers are kept in {database.place})", flush=True)
+            if note := server.port_note(listener, options.port):
+                print(note, flush=True)
             if options.address is not None:
                 print(f"the proxy sends requests on to {server.address_of(listener)}", flush=True)
             if campaign.nothing:

@@ -23,6 +23,8 @@ def view_study(study: str, options: ViewOptions) -> None:
         def begun() -> None:
             if not server.is_private(listener):
                 print(f"warning: whoever can reach {options.host} can look at this study; there is no password")
+            if note := server.port_note(listener, options.port):
+                print(note, flush=True)
             print(f"{study} is shown at {address} (read-only; Ctrl-C ends)", flush=True)
 
         server.serve(make_app([router(library)], names=server.names_of(listener, options.host)), listener, begun)
