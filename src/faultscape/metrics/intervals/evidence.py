@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import stdtrit
 
 from faultscape.metrics.intervals.slopes import Linear, mean_over_images, student_interval
 from faultscape.metrics.intervals.units import LEAST, LEVEL, Units
@@ -140,9 +141,7 @@ def jackknife_interval(value: float, left_out: np.ndarray, count: int) -> np.nda
 
 
 def _student(value: float, variance: float, count: int) -> np.ndarray:
-    from scipy.stats import t
-
-    half = t.ppf((1 + LEVEL) / 2, count - 1) * np.sqrt(variance)
+    half = stdtrit(count - 1, (1 + LEVEL) / 2) * np.sqrt(variance)
     return np.array([value - half, value + half])
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import stdtrit
 
 from faultscape.metrics.intervals.units import LEAST, LEVEL, Units
 
@@ -81,11 +82,9 @@ def student_interval(number: Linear, units: Units, level: float = LEVEL) -> np.n
     >>> student_interval(mean_over_images(np.array([1.0, 2, 3, 4, 5, 6])), Units(np.arange(6), 6)).round(3).tolist()
     [1.537, 5.463]
     """
-    from scipy.stats import t
-
     count = units.known(number.slopes)
     spread = (units.totals(number.slopes) ** 2).sum(0)
     degrees = np.maximum(count - 1, 1)
-    half = t.ppf((1 + level) / 2, degrees) * np.sqrt(spread * count / degrees)
+    half = stdtrit(degrees, (1 + level) / 2) * np.sqrt(spread * count / degrees)
     half = np.where(count >= LEAST, half, np.nan)
     return np.stack([number.value - half, number.value + half], -1)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.special import bdtr
 
 from faultscape.comparison.concordance import concordances
 from faultscape.errors import StudyError
@@ -79,7 +79,8 @@ def finders(
         if len(hits) == len(FINDERS):
             ahead = np.sign(hits[0] - hits[1])
             decided = int((ahead != 0).sum())
-            p_value = binomtest(int((ahead > 0).sum()), decided).pvalue if decided else 1.0
+            fewer = min(int((ahead > 0).sum()), int((ahead < 0).sum()))
+            p_value = min(1.0, 2 * float(bdtr(fewer, decided, 0.5))) if decided else 1.0  # exact, both tails
             rows = [
                 row | {"p_value": number(p_value), "units_ahead": int((ahead == sign).sum())}
                 for row, sign in zip(rows, (1, -1), strict=True)

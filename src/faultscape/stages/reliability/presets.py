@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import harmonic_mean
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
-from scipy.stats import hmean
 
 from faultscape.choices import CardPreset as PresetWord
 from faultscape.metrics.scores.bootstrap import SparseHistogram
@@ -85,7 +85,7 @@ def _good(of: dict[str, float], *, ood: bool) -> list[float]:
 
 def _harmonic(values: Any) -> float:
     held = [value for value in values if not math.isnan(value)]
-    return float(hmean(held)) if held and min(held) >= 0 else math.nan
+    return harmonic_mean(held) if held and min(held) >= 0 else math.nan
 
 
 def _turned(one: SparseHistogram) -> SparseHistogram:
