@@ -29,7 +29,7 @@ import made
 pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 HERE = Path(__file__).parent
 ALL = "predict,compare,select,measure"
-IMAGES, FEW = 18, 10  # each a shard of its own
+IMAGES, FEW = 12, 8  # each a shard of its own
 COVERED = ("predictions", "pairs", "selection*.csv", "selection*.json", "failures.csv", "measures/statistics", "measures/*.json")
 QUICK = {"health_check_initial_delay_ms": 1000, "health_check_period_ms": 1000}  # how soon a dead node is noticed
 NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20, "node_ip_address": "127.0.0.2", "include_dashboard": False}
@@ -241,7 +241,7 @@ def test_ctrl_c_ends_a_line_on_ray_with_its_workers_and_loses_nothing(
 ) -> None:
     study = tmp_path / "study"
     process = few.start(study, "ray", cluster.address, "predict", seconds=0.3, FAULTSCAPE_MARK=str(study))
-    before = heard(process, "call 8, attempt 0")
+    before = heard(process, "call 7, attempt 0")
     at_work = processes("faultscape.engine.worker", f"FAULTSCAPE_MARK={study}")
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=200)
@@ -292,7 +292,7 @@ def test_killed_workers_and_a_killed_driver_on_a_cluster_cost_nothing_but_time(
         *study.glob(".made-predict*"),
     ]  # what counts, and what was made and did not enter yet
     done = len({checksum for file in files for checksum in re.findall(r'"sha256": "([0-9a-f]{64})"', file.read_text())})
-    assert 12 <= done < 2 * IMAGES
+    assert 6 <= done < 2 * IMAGES
     log = line.end(line.start(study, "ray", cluster.address, "predict"))
     assert len(calls_of(log)) == 2 * IMAGES - done  # neither is done again
     assert made.bytes_under(study, "predictions") == {k: v for k, v in expected.items() if k.startswith("predictions")}
@@ -303,6 +303,6 @@ def test_processes_and_killed_workers_write_the_same_bytes(line: Line, expected:
     marks.mkdir()
     line.end(line.start(tmp_path / "study", "processes", FATAL=str(marks)))
     killed = sorted(mark.name.removeprefix("faultscape.") for mark in marks.iterdir())
-    assert [name for name in killed if "predict" in name] == [f"stages.predict.shard-{place}" for place in (18, 30, 6)]
-    assert len(killed) == 3 + 3  # compare, select and measure have a call for each of 18 shards
+    assert [name for name in killed if "predict" in name] == [f"stages.predict.shard-{place}" for place in (18, 6)]
+    assert len(killed) == 2 + 3  # compare, select and measure have a call for each of 12 shards
     assert made.bytes_under(tmp_path / "study", *COVERED) == expected
