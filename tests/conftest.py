@@ -68,6 +68,9 @@ def _one_core() -> Iterator[None]:
     """Verbs do their work in this process where nobody says how many workers, as on a machine of one core; who tests engines says how many."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "cores", lambda: 1)
+        patch.setattr(
+            os, "fsync", lambda _: None
+        )  # no test takes the power away; those that ask whether it is called put their own in
         yield
 
 

@@ -6,6 +6,7 @@ Conventions: a result is printed as its repr; a mistake is one line on standard 
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import inspect
 import os
@@ -82,9 +83,10 @@ def build(words: Sequence[str] = ()) -> cyclopts.App:
         _prepare_help(getattr(importlib.import_module(f"faultscape.verbs.{words[0]}"), name))
     for place, verb in enumerate(VERBS):
         if verb in GROUPS:
-            group = cyclopts.App(name=verb, help=help_line(verb), sort_key=place)
+            shown = listed or words[0] == verb
+            group = cyclopts.App(name=verb, help=help_line(verb) if shown else None, sort_key=place)
             for name, function in GROUPS[verb].items():
-                line = None if words[1:2] == [name] else help_line(verb, function)
+                line = help_line(verb, function) if shown and words[1:2] != [name] else None
                 group.command(f"faultscape.verbs.{verb}:{function}", name=name, help=line)
             app.command(group)
         else:
@@ -144,12 +146,17 @@ def help_line(verb: str, function: str = "") -> str:
     >>> help_line("rank", "rank")
     'Rank the models of a selection from the labels of its images, and write standings.json.'
     """
-    tree = ast.parse((Path(__file__).parent / "verbs" / f"{verb}.py").read_text(encoding="utf-8"))
+    tree = _tree_of(verb)
     if not function:
         line = (ast.get_docstring(tree) or "").partition(": ")[2]
         return line[:1].upper() + line[1:]
     node = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function][-1]  # behind its overloads
     return (ast.get_docstring(node) or "").partition("\n\n")[0].replace("\n", " ")
+
+
+@functools.cache
+def _tree_of(verb: str) -> ast.Module:
+    return ast.parse((Path(__file__).parent / "verbs" / f"{verb}.py").read_text(encoding="utf-8"))
 
 
 def repeated(words: list[str]) -> list[str]:
