@@ -233,6 +233,10 @@ def test_maps_are_shown_filled_as_outlines_or_not_and_flicker(page: Any, duels: 
     page.keyboard.press("f")
     assert page.is_visible("#right .over")
     assert page.get_attribute("#flicker", "aria-pressed") == "false"
+    asked = held.campaign.find(current(page)).classes
+    assert page.eval_on_selector_all("#asked-classes .class", "all => all.map((one) => one.dataset.class)") == [*asked]
+    others = page.eval_on_selector_all("#other-classes .class", "all => all.map((one) => one.dataset.class)")
+    assert sorted([*asked, *others]) == sorted(held.campaign.settings.class_list.names)
     marked = page.is_visible("#left .mark")
     page.keyboard.press("h")
     assert page.is_visible("#left .mark") != marked

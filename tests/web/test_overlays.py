@@ -52,6 +52,17 @@ def test_a_line_runs_on_both_sides_of_every_border_and_nowhere_else(stack: list[
     assert painted(overlays.outline(stack[0], CLASSES)) == want
 
 
+def test_what_is_too_small_to_be_seen_is_grown_before_it_is_marked_and_nothing_else_is() -> None:
+    area = np.zeros((300, 400), bool)
+    assert not overlays.large_enough(area).any()
+    area[0, 399] = area[150, 200] = True
+    grown = overlays.large_enough(area)
+    assert grown[150 - 4 : 150 + 5, 200 - 4 : 200 + 5].all()
+    assert grown.sum() == 9 * 9 + 5 * 5  # as far as the picture goes
+    area[:10, :10] = True
+    assert overlays.large_enough(area) is area
+
+
 @given(stacks(2))
 def test_right_and_wrong_are_told_where_the_truth_decides(stack: list[np.ndarray]) -> None:
     found, truth = stack

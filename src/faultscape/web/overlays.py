@@ -64,6 +64,22 @@ def edge(area: np.ndarray, colour: tuple[int, int, int, int]) -> Overlay:
     return Overlay((first | (_edges(area & ~first) & area)).astype(np.uint8), np.array([CLEAR, colour], np.uint8))
 
 
+def large_enough(area: np.ndarray) -> np.ndarray:
+    """Return an area (H, W) whose edge is seen in a picture of this size: one that is smaller than a fiftieth of the longer side squared is grown by a hundredth of it on all sides.
+
+    >>> int(large_enough(np.eye(1, 200, 100, dtype=bool)).sum())
+    5
+    """
+    longest = max(area.shape)
+    if not 0 < area.sum() < (longest / 50) ** 2:
+        return area
+    reach = max(1, longest // 100)
+    out = area.copy()
+    for y, x in np.argwhere(area):  # few
+        out[max(0, y - reach) : y + reach + 1, max(0, x - reach) : x + reach + 1] = True
+    return out
+
+
 def correctness(label_map: np.ndarray, truth: np.ndarray, classes: Classes) -> Overlay:
     """Return where a map is right (code 1) and wrong (2); 0, clear, where the truth is void. LabelMapError for sizes that differ."""
     _alike(label_map, truth)
@@ -91,6 +107,15 @@ def verdict(first: np.ndarray, second: np.ndarray, truth: np.ndarray, classes: C
     decided = (first != second) & (truth < len(classes))
     codes = np.where(decided, (first != truth) + 2 * (second != truth), 0).astype(np.uint8)
     return Overlay(codes, np.array([CLEAR, FIRST, SECOND, NEITHER], np.uint8))
+
+
+def colour_words(classes: Classes) -> dict[str, str]:
+    """Return {class: its colour, as pages write it}.
+
+    >>> colour_words(Classes(("sky",), (0,), ((9, 8, 7),)))
+    {'sky': '#090807'}
+    """
+    return {name: "#{:02x}{:02x}{:02x}".format(*colour) for name, colour in zip(classes.names, classes.colours, strict=False)}
 
 
 def png(overlay: Overlay) -> bytes:

@@ -21,7 +21,7 @@ from faultscape.stages.view.filters import PAIR, ImageQuery, check, find, read_q
 from faultscape.stages.view.layers import draw, overlay_key, read_layer, truth_for
 from faultscape.stages.view.library import Library, Opened
 from faultscape.web.app import NotFoundError, page, send_picture
-from faultscape.web.overlays import png
+from faultscape.web.overlays import colour_words, png
 from faultscape.web.photos import SIZES, Pictures, shrink
 
 _LARGE = SIZES[-1]
@@ -148,12 +148,7 @@ def _shared(library: Library, study: Opened, query: ImageQuery) -> dict[str, obj
     name = study.root.resolve().name
     said = study.said
     about = Shared(name, len(study.columns), study.models, said.read, said.lacking, study.settings.classifies, library.changed())
-    colours = (
-        dict(zip(study.classes.names, map("#{:02x}{:02x}{:02x}".format, *zip(*study.classes.colours, strict=True)), strict=True))
-        if study.classes.colours
-        else {}
-    )
-    return {"study": about, "query": query, "title": name, "colours": colours}
+    return {"study": about, "query": query, "title": name, "colours": colour_words(study.classes)}
 
 
 def _found(study: Opened, query: ImageQuery, found: np.ndarray) -> dict[str, object]:

@@ -9,6 +9,8 @@
     });
   }
 
+  if (matchMedia("(max-width: 40rem)").matches) for (const one of all("details.many")) one.open = false; // unfolded without a script
+
   const live = $("live");
   if (live) {
     setInterval(async () => {

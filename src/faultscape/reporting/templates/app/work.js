@@ -151,6 +151,14 @@
   let size = 20, understood = true;
   let way = "fill", marked = true, flicker = 0;
 
+  const chips = new Map(all(".class", work).map((chip) => [chip.dataset.class, chip]));
+  const explain = (classes) => { // which colour is which class, and what is highlighted
+    const asked = classes.filter((name) => chips.has(name));
+    $("asked-classes").replaceChildren(...asked.map((name) => chips.get(name)));
+    $("other-classes").replaceChildren(...[...chips.keys()].filter((name) => !asked.includes(name)).map((name) => chips.get(name)));
+    show("highlighted", asked.length);
+    for (const others of all("details.classes", work)) others.hidden = asked.length === chips.size;
+  };
   const stages = all(".stage", work);
   const draw = (item) => {
     session = item.session.number;
@@ -164,6 +172,7 @@
     if (choices) {
       $("asked").textContent = item.classes.length ? "Which shows " + listed(item.classes) + " better?" : "Which is better?";
       $("mark").hidden = !item.classes.length;
+      explain(item.classes);
     } else {
       $("asked").textContent = "Does this picture contain " + article(item.class) + "?";
       $("gloss").textContent = item.gloss;
@@ -342,6 +351,7 @@
   window.addEventListener("online", send);
   window.addEventListener("beforeunload", (event) => { if (memory && memory.length) event.preventDefault(); });
 
+  if (matchMedia("(max-width: 40rem)").matches) for (const one of all("details.many")) one.open = false;
   keep(waiting());
   send();
   load();

@@ -25,6 +25,7 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name
 from faultscape.web.app import NotFoundError, page, send_picture
 from faultscape.web.bodies import form_body
+from faultscape.web.overlays import colour_words
 from faultscape.web.photos import Pictures
 from faultscape.web.words import plain_text
 
@@ -56,6 +57,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
             pressed={tag.tag for tag in given if (tag.model, tag.region, tag.annotator) == (model, "", who.pseudonym)}, given=given,
             proposals=campaign.proposals(image, model), before=places[at - 1] if at > 0 else None, behind=places[at + 1] if 0 <= at < len(places) - 1 else None,
             position=at + 1, total=len(places), query=f"?{urlencode({'model': model})}" if model else "", maps=not campaign.settings.classifies,
+            colours=colour_words(campaign.settings.class_list), asked=campaign.classes_of(image),
         )  # fmt: skip
 
     @routes.post("/tags/{number}")

@@ -22,6 +22,7 @@ from faultscape.stages.serve.pictures import LONGEST, WAYS, overlay, photo, read
 from faultscape.study.tables import label_maps
 from faultscape.web.app import NotFoundError, page, send_picture
 from faultscape.web.bodies import json_body
+from faultscape.web.overlays import colour_words
 from faultscape.web.photos import Pictures
 
 _MOST_AHEAD, _MOST_ROWS = 10, 100
@@ -38,6 +39,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         return page(
             request, "work.html.jinja", 200, None, title=campaign.title, task=campaign.task, user=who.pseudonym, user_name=who.name or who.pseudonym,
             token=gate.token(who), store=campaign.title, forced=campaign.options.forced, reasons=REASONS, links=links(who), nothing=campaign.nothing,
+            colours=colour_words(campaign.settings.class_list),
         )  # fmt: skip
 
     @routes.get("/api/items")
