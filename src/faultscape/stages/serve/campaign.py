@@ -167,6 +167,11 @@ class Campaign:
         with self._lock:
             return self._assignment.left_for(pseudonym, time.time())
 
+    def held_by_others(self, pseudonym: str) -> int:
+        """Return how many items others have in hand that a person might get if they leave them."""
+        with self._lock:
+            return self._assignment.held_by_others(pseudonym, time.time())
+
     def model_on(self, pseudonym: str, item: ChoiceItem, repeat: int, side: str) -> str:
         """Return which model a person was handed on a side; NotFoundError where they were not handed the item."""
         handing = self._handed(pseudonym, self._asked.meant.get(item.id, ""), repeat)
