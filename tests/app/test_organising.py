@@ -189,6 +189,7 @@ def test_results_follow_while_the_page_is_open(
     page.clock.install()
     page.goto(f"{held.url}results")
     assert page.inner_text("#live .count").startswith("0 choices")
+    assert page.inner_text("#live .soft >> nth=0") == "No answer yet."
     (ann,) = Annotators(held.root).everybody()
     (given,) = held.campaign.items_for(ann.pseudonym, (), 1)
     assert held.campaign.take(ann.pseudonym, {"key": "12345678", "id": given.item.id, "repeat": 0, "chosen": "left"}) == ""
