@@ -60,7 +60,7 @@ def router(library: Library) -> APIRouter:
         return page(
             request, "image.html.jinja", 200, None, **_shared(library, study, query), **_around(found, place), card=_card(study, query, place),
             truth=truth, layers=layers(study, query, place, truth), rows=facts.model_rows(study, place, truth),
-            agreements=facts.agreements(study, place), about=_about(study, place), size=_LARGE, choices=choices(study, query),
+            agreements=facts.agreements(study, place), about=_about(study, place), size=_LARGE, choices=choices(study, query), chosen=0 if truth else facts.choices_on(study, place),
         )  # fmt: skip
 
     @routes.get("/pair", response_class=HTMLResponse)
