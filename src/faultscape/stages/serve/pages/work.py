@@ -82,7 +82,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         model = campaign.model_on(who.pseudonym, item, int(repeat), side)
         image = campaign.image_of(item)
         key = "\n".join(
-            ["map", model, campaign.shown_digest(model, item.image), image.id, way, *(item.classes if way == "mark" else ())]
+            ["map 2", model, campaign.shown_digest(model, item.image), image.id, way, *(item.classes if way == "mark" else ())]
         )
 
         def made() -> tuple[bytes, str]:
