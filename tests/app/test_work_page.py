@@ -390,7 +390,7 @@ def test_who_is_done_goes_on_with_what_others_leave(page: Any, classified: Asked
     page.keyboard.press("n")
     page.wait_for_selector("#finished:not([hidden])")
     number = len(held.campaign._asked.items) - 1
-    assert page.inner_text("#held") == f"{number} items are with other people; those that they leave come here after 30 minutes."
+    assert page.inner_text("#held") == f"{number} items are with other people; those that they leave come back after 30 minutes."
     page.on("request", lambda request: asked.append(request.url))
     page.evaluate("Object.defineProperty(document, 'hidden', { value: true, configurable: true })")
     page.clock.fast_forward(31_000)

@@ -123,7 +123,7 @@
   document.addEventListener("visibilitychange", () => { if (finished && !document.hidden) load(); });
 
   const show_held = () => { // what others have in hand may come here yet
-    $("held").textContent = held === 1 ? "1 item is with somebody else; if they leave it, it comes here after " + $("held").dataset.minutes + " minutes." : held + " items are with other people; those that they leave come here after " + $("held").dataset.minutes + " minutes.";
+    $("held").textContent = held === 1 ? "1 item is with somebody else; if they leave it, it comes back after " + $("held").dataset.minutes + " minutes." : held + " items are with other people; those that they leave come back after " + $("held").dataset.minutes + " minutes.";
     show("held", held);
   };
   const finish = () => {
