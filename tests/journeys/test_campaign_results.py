@@ -243,7 +243,8 @@ def test_an_image_is_one_vote_however_many_people_answer_and_however_often(study
     assert row[3].startswith("forecast: ")
     assert row[3].count("more images") == 1
     assert f"so far {row[2]}</span></td>" in shown(study)
-    assert (found(study).answers, found(study).repeats) == (4, 1)  # each person counts once, as in a ranking
+    assert (found(study).answers, found(study).repeats) == (4, 1)
+    assert standings_now(study, DUELS, "labels").labels["choices"] == 4  # as many as in a ranking
     assert "<b>4</b> choices that count, + 1 repeat, of <b>2</b> people" in shown(study)
     assert "settled from 10 images on, where the chance that it is the other one is at most 2.5 %" in shown(study)
 
