@@ -144,6 +144,10 @@ class Person:
         assert status == 200, found
         return found["items"]
 
+    def left(self) -> int:
+        """How many items the server says are left, after one more is handed out."""
+        return int(self.json("/api/items?number=1")[1]["left"])
+
     def row(self, item: Mapping[str, Any], chosen: str = "left", **more: Any) -> dict[str, Any]:
         return {"key": f"key-{os.getpid()}-{next(KEYS):06d}", "id": item["id"], "repeat": item["repeat"], "chosen": chosen, "seconds": 1.5, **more}  # fmt: skip
 

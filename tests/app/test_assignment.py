@@ -183,9 +183,11 @@ def test_what_was_handed_and_not_answered_goes_to_others_after_half_an_hour() ->
     rest = world.ask(other)
     assert world.ask(other) is None
     assert world.hands.left_for(other, world.now) == 1  # what it has
+    assert [world.hands.held_by_others(who, world.now) for who in (one, other)] == [1, 2]
     world.now += HELD_FOR - 1
     assert world.ask(other) is None
     world.now += 1
+    assert world.hands.held_by_others(other, world.now) == 0  # they may have it now
     found = [world.ask(other), world.ask(other)]
     assert [getattr(one, "item", "") for one in found] == [getattr(one, "item", "") for one in held]
     assert rest not in found

@@ -1,16 +1,29 @@
-"""What organisers and people of the second round do in a browser: findings on masks, tags by key, invitations, and letting somebody go."""
+"""What organisers and people of the second round do: findings on masks, tags by key and as they are measured, invitations, and letting somebody go."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installed")
+
+import made_entrance
 from answering import Asked, Serving, all_sent, enter
-from faultscape.study.answers.annotators import Annotators
+from faultscape.labelling.tags import proposals
+from faultscape.stages.measured_tags import MeasuredTags
+from faultscape.stages.serve.pictures import read_map
+from faultscape.study.answers.annotators import ORGANISER, Annotators
 from faultscape.study.answers.checks import NOTHING, Checks
 from faultscape.study.answers.tags import Tags
+from faultscape.study.settings import read_settings
+from faultscape.study.tables import label_maps
+from faultscape.study.tables.corpus import read_corpus
+from made_entrance import Entrance
 
 
 def test_a_place_on_a_mask_is_marked_with_words_and_resolved(browser: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
@@ -58,6 +71,7 @@ def test_tags_are_given_and_taken_back_by_key_of_the_image_a_model_and_a_region(
     page.wait_for_selector("[data-key=v][aria-pressed=false]")
     page.click("text=model-1")
     page.wait_for_url("**model=model-1")
+    assert page.inner_text(".target").startswith("A tag is given to the map of model-1, and to no other model")
     box = page.locator("#board .photo").bounding_box()
     page.mouse.move(box["x"] + box["width"] / 4, box["y"] + box["height"] / 4)
     page.mouse.down()
@@ -71,10 +85,51 @@ def test_tags_are_given_and_taken_back_by_key_of_the_image_a_model_and_a_region(
     assert all(abs(a - b) <= 2 for a, b in zip(map(int, tag.region.split(",")), (72, 54, 72, 54), strict=True))
     here = page.url
     page.keyboard.press("ArrowRight")
-    page.wait_for_url(lambda url: url != here and "model=model-1" in url)
+    page.wait_for_url(lambda url: url.partition("?")[0] != here.partition("?")[0])
+    assert "model" not in page.url  # else what is said of the next image would be of one model
+    assert page.inner_text(".target").startswith("A tag is given to the image")
+    assert page.inner_text("details summary") == f"1 of {len(held.campaign.chosen)} images tagged"
     page.keyboard.press("ArrowLeft")
-    page.wait_for_url(here)
+    page.wait_for_url(here.partition("?")[0])
     page.close()
+
+
+@pytest.fixture
+def entrance(tmp_path: Path) -> Iterator[Entrance]:
+    root = made_entrance.study(tmp_path)
+    with made_entrance.entrance(root) as held:
+        yield held
+
+
+def test_what_is_cut_on_most_images_is_not_proposed_as_cut_on_one(entrance: Entrance) -> None:
+    images = {image.id: image for image in read_corpus(entrance.root)}
+    settings, folder = read_settings(entrance.root), label_maps.truth(entrance.root, "labels")
+    maps = {id_: read_map(entrance.root, settings, folder, image, None) for id_, image in images.items()}
+    often = proposals.often_cut(maps.values(), settings.class_list)
+    measured, said, cut = MeasuredTags(entrance.root, settings, images), set[str](), set[str]()
+    for id_, image in images.items():
+        mine = proposals.propose_cut(maps[id_], settings.class_list)
+        cut |= mine.keys()
+        found = {why for tag, why in measured.of(image) if tag == "cut by the border"}
+        assert found == {one.reason for name, one in mine.items() if name not in often}
+        said |= found
+    assert cut & often  # some are left out
+    assert said  # and others proposed
+
+
+def test_a_proposal_is_given_by_a_press_the_group_of_an_image_too(entrance: Entrance) -> None:
+    olga, campaign = entrance.invited("olga", ORGANISER), entrance.campaign
+    place = campaign.place_of(campaign.chosen[0])
+    image = campaign.image_at(str(place))
+    campaign._asked.images[image.id] = replace(image, group="night <drive>")
+    assert re.search(r'<button name="tag" value="night &lt;drive&gt;"[^>]*aria-pressed="false"', olga.get(f"/tags/{place}").text)
+    assert olga.form(f"/tags/{place}", tag="night <drive>").status_code == 303
+    text = olga.get(f"/tags/{place}").text
+    assert re.search(r'<button name="tag" value="night &lt;drive&gt;"[^>]*aria-pressed="true"', text)
+    assert f"1 of {len(campaign.chosen)} images tagged" in text
+    assert [tag.tag for tag in Tags(entrance.root, campaign.database).tags()] == ["night <drive>"]
+    for word in ("another drive", ""):
+        assert olga.form(f"/tags/{place}", tag=word).status_code == 400
 
 
 def test_who_is_invited_comes_in_by_the_link_and_is_out_at_once_when_removed(
@@ -101,7 +156,11 @@ def test_who_is_invited_comes_in_by_the_link_and_is_out_at_once_when_removed(
     page.goto(f"{held.url}people")
     row = page.locator("tr:has-text('ben')")
     assert row.locator("td >> nth=1").inner_text() == "1"
-    row.locator("button", has_text="Remove").first.click()
+    assert row.locator("button", has_text="Remove").first.is_hidden()  # it asks first
+    row.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert "This cannot be undone." in row.inner_text()
+    row.locator("button", has_text="Remove, and keep 1 answer").click()
     page.wait_for_selector("tr:has-text('(removed)')")
     guest.keyboard.press("2")
     guest.wait_for_selector(".ask-name", timeout=5000)  # the page that was open is left
@@ -130,6 +189,7 @@ def test_results_follow_while_the_page_is_open(
     page.clock.install()
     page.goto(f"{held.url}results")
     assert page.inner_text("#live .count").startswith("0 choices")
+    assert page.inner_text("#live .soft >> nth=0") == "No answer yet."
     (ann,) = Annotators(held.root).everybody()
     (given,) = held.campaign.items_for(ann.pseudonym, (), 1)
     assert held.campaign.take(ann.pseudonym, {"key": "12345678", "id": given.item.id, "repeat": 0, "chosen": "left"}) == ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from answering import Asked, Serving, all_sent, answer, current, enter, go_on, loaded, rows, wait_for_item, watch
+from answering import Asked, Serving, all_sent, answer, current, enter, go_on, loaded, rows, rules, wait_for_item, watch
 from faultscape.errors import StudyError
 from faultscape.study.answers.choices import Choices
 
@@ -98,13 +98,17 @@ def test_what_a_full_browser_cannot_store_is_sent_once(page: Any, duels: Asked, 
 
 
 def test_a_server_that_is_gone_is_not_asked_without_end(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
-    held = serve(duels)
+    held = serve(duels, campaign=rules(session=4))
     watch(page)
     enter(page, held.url)
     loaded(page, 6)
     asked = []
     page.context.set_offline(True)
     page.on("request", lambda request: asked.append(request.url))
+    while page.is_visible("#work"):
+        page.keyboard.press("1")
+    page.wait_for_selector("#pause .unsent:has-text('4 answers not sent yet')")
+    page.keyboard.press("Enter")
     while page.is_visible("#work"):
         page.keyboard.press("1")
     page.wait_for_selector("#waiting:has-text('The server does not answer')")

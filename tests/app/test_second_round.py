@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
 pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installed")
 
 import made_entrance
 from faultscape.study.answers.annotators import ANNOTATOR, ORGANISER
 from faultscape.study.answers.checks import NOTHING, Check, Checks
-from made_entrance import Entrance, Person
+from made_entrance import CLASSES, MODELS, Entrance, Person
 
 EVES = "/check/0?truth=labels-eve"
 
@@ -43,6 +45,25 @@ def test_annotators_see_masks_of_annotators_and_organisers_the_data_sets_own_too
     assert '?truth=labels"' in olga.get("/checks").text
     assert '?truth=labels"' not in ann.get("/checks").text
     assert found(entrance) == []
+
+
+def test_pages_that_show_a_map_say_which_colour_is_which_class_and_what_the_image_was_chosen_for(entrance: Entrance) -> None:
+    olga = entrance.invited("olga", ORGANISER)
+    chip = re.compile(r'fill="(#[0-9a-f]{6})"></rect></svg>([^<]*)</span>')
+    names = [escape(name) for name in CLASSES]
+    colours = [f"#{40 * k:02x}{255 - 40 * k:02x}{7 * k:02x}" for k in range(len(names))]
+    for page in ("/work", EVES):
+        found = chip.findall(olga.get(page).text)
+        assert found == list(zip(colours, map(str, names), strict=True)), page
+    item = next(one for one in olga.items() if one["classes"])
+    number = entrance.campaign.place_of(entrance.campaign.find(item["id"]).image)
+    text = olga.get(f"/tags/{number}?model={MODELS[0]}").text
+    first, others = text.split("<details", 1)
+    asked = [name for _, name in chip.findall(first)]
+    assert asked
+    assert {*asked} >= {str(escape(name)) for name in item["classes"]}
+    assert sorted([*asked, *(name for _, name in chip.findall(others))]) == sorted(map(str, names))
+    assert chip.findall(olga.get(f"/tags/{number}").text) == []  # the photo alone
 
 
 @pytest.mark.parametrize("role", [ANNOTATOR, ORGANISER])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -34,6 +35,51 @@ from faultscape.study.answers.schema import TRAINING
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 
+def test_what_is_left_counts_down_with_every_answer_and_up_with_every_undo(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
+    held = serve(duels, campaign=rules(session=100, repeats=0.0))
+    shown = []
+
+    def note() -> None:
+        shown.append(int(re.search(r"(\d+) left in all", page.inner_text("#where"))[1]))
+
+    enter(page, held.url)
+    note()
+    for key in "1243":
+        answer(page, key)
+        note()
+    last = page.get_attribute("#work", "data-item")
+    page.keyboard.press("u")
+    page.wait_for_selector(f"#work:not([data-item='{last}'])")
+    note()
+    first = len(held.campaign._asked.items)
+    assert shown == [first, first - 1, first - 2, first - 3, first - 4, first - 3]
+
+
+def test_a_pair_that_serves_more_than_four_classes_is_asked_as_a_whole(
+    page: Any, duels: Asked, serve: Callable[..., Serving]
+) -> None:
+    held = serve(duels)
+    names = held.campaign.settings.class_list.names
+    assert len(names) == 5
+
+    def all_of_them(route: Any) -> None:
+        found = route.fetch().json()
+        for one, number in zip(found["items"], (5, 4), strict=False):
+            one["classes"] = [*names[:number]]
+        route.fulfill(json=found)
+
+    page.route("**/api/items?*", all_of_them, times=1)
+    enter(page, held.url)
+    assert page.inner_text("#asked") == "Which map is better?"
+    assert page.locator("#asked-classes .class").count() == 5
+    assert page.is_hidden("details.classes")
+    answer(page, "1")
+    assert page.inner_text("#asked") == f"Which shows {', '.join(names[:3])} and {names[3]} better?"
+    assert page.is_visible("details.classes")
+
+
 def test_an_answer_is_taken_back_after_it_was_sent_and_given_anew(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
     held = serve(duels)
     enter(page, held.url)
@@ -63,6 +109,11 @@ def test_the_dialog_of_discarding_is_worked_by_keys_and_escape_keeps_the_image(p
     page.keyboard.type("a drawing, 1 of 2")
     page.keyboard.press("Enter")
     page.wait_for_selector(f"#work:not([data-item='{id_}'])")
+    assert page.is_hidden("#feedback")
+    page.keyboard.press("u")
+    assert page.inner_text("#feedback") == "A vote to discard cannot be taken back."
+    page.keyboard.press("u")
+    assert page.inner_text("#feedback") == "There is nothing to take back."
     all_sent(page)
     image = held.campaign.image_of(held.campaign.find(id_)).id
     assert [*Answers(held.root).discard_votes()] == [image]
@@ -147,6 +198,7 @@ def test_a_session_ends_in_a_pause_which_stays_until_the_person_goes_on(
     page.wait_for_selector("#pause:not([hidden])")
     loaded(page, 8)
     all_sent(page)
+    assert page.is_hidden("#pause .unsent")
     assert page.is_visible("#pause")  # what is loaded meanwhile does not end it
     assert page.is_hidden("#work")
     assert "session 1, of 3 items" in page.inner_text("#paused")
@@ -233,6 +285,10 @@ def test_maps_are_shown_filled_as_outlines_or_not_and_flicker(page: Any, duels: 
     page.keyboard.press("f")
     assert page.is_visible("#right .over")
     assert page.get_attribute("#flicker", "aria-pressed") == "false"
+    asked = held.campaign.find(current(page)).classes
+    assert page.eval_on_selector_all("#asked-classes .class", "all => all.map((one) => one.dataset.class)") == [*asked]
+    others = page.eval_on_selector_all("#other-classes .class", "all => all.map((one) => one.dataset.class)")
+    assert sorted([*asked, *others]) == sorted(held.campaign.settings.class_list.names)
     marked = page.is_visible("#left .mark")
     page.keyboard.press("h")
     assert page.is_visible("#left .mark") != marked
@@ -333,6 +389,8 @@ def test_who_is_done_goes_on_with_what_others_leave(page: Any, classified: Asked
     enter(page, held.url)
     page.keyboard.press("n")
     page.wait_for_selector("#finished:not([hidden])")
+    number = len(held.campaign._asked.items) - 1
+    assert page.inner_text("#held") == f"{number} items are with other people; those that they leave come back after 30 minutes."
     page.on("request", lambda request: asked.append(request.url))
     page.evaluate("Object.defineProperty(document, 'hidden', { value: true, configurable: true })")
     page.clock.fast_forward(31_000)

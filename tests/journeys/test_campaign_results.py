@@ -125,6 +125,14 @@ def test_choices_count_as_rank_counts_them(study: Path) -> None:
     assert standings_now(study, DUELS, "labels").labels["by_choice"] == 1
 
 
+def test_before_anybody_answers_that_is_said_and_nothing_seems_wrong(study: Path) -> None:
+    assert "No answer yet." in shown(study)
+    assert "remark" not in shown(study)
+    choose(study, asked(study)[0], "first", "ann")
+    assert '<p class="remark">not ranked here</p>' in shown(study)
+    assert "No answer yet." not in shown(study)
+
+
 def test_answers_count_that_the_selection_asks_for(questions: Path) -> None:
     (image, class_), (other, another) = [(row.image, row.label_a) for row in pairs(questions)[:2]]
     beside = next(one.id for one in read_corpus(questions) if one.id not in {row.image for row in pairs(questions)})
@@ -230,11 +238,14 @@ def test_an_image_is_one_vote_however_many_people_answer_and_however_often(study
     (row,) = found(study).forecasts.rows
     assert row[:2] == (first, second)
     assert (
-        row[2] == f"1.75 to 0.25; of {len(pair)} images"
+        row[2] == f"1.75 for {first}, 0.25 for {second}, of {len(pair)} images"
     )  # ann's two answers are one half, so that of her and ben three quarters
     assert row[3].startswith("forecast: ")
     assert row[3].count("more images") == 1
-    assert f"<td>{row[2]}</td>" in shown(study)
+    assert f"so far {row[2]}</span></td>" in shown(study)
+    assert (found(study).answers, found(study).repeats) == (4, 1)
+    assert standings_now(study, DUELS, "labels").labels["choices"] == 4  # as many as in a ranking
+    assert "<b>4</b> choices that count, + 1 repeat, of <b>2</b> people" in shown(study)
     assert "settled from 10 images on, where the chance that it is the other one is at most 2.5 %" in shown(study)
 
 
@@ -245,7 +256,10 @@ def test_an_order_is_not_settled_of_fewer_images_than_a_ranking_needs(study: Pat
     assert len(pair) >= FEW
     assert found(study).forecasts.rows[0][3].startswith("forecast: ")
     choose(study, pair[FEW - 1], "first", "ann")
-    assert found(study).forecasts.rows[0][2:] == (f"{FEW} to 0; of {len(pair)} images", "settled now")
+    assert found(study).forecasts.rows[0][2:] == (
+        f"{FEW} for {pair[0].first}, 0 for {pair[0].second}, of {len(pair)} images",
+        "settled now",
+    )
 
 
 def test_an_order_is_settled_as_surely_as_an_interval_of_95_per_cent_says(study: Path) -> None:
@@ -262,7 +276,7 @@ def test_images_of_a_group_are_one_vote(study: Path, monkeypatch: pytest.MonkeyP
     for item in pair[:FEW]:
         choose(study, item, "first", "ann")
     forecasts = found(study).forecasts
-    assert forecasts.rows[0][2] == "5 to 0; of 5 groups"
+    assert forecasts.rows[0][2] == f"5 for {pair[0].first}, 0 for {pair[0].second}, of 5 groups"
     assert forecasts.rows[0][3].startswith("forecast: ")
 
 

@@ -22,9 +22,12 @@ import made
 import made_answers
 import made_view
 from faultscape.stages.view.library import Library
+from faultscape.study.answers.choices import Choice, Choices
 from faultscape.study.answers.database import Database
 from faultscape.study.answers.labels import Answers
+from faultscape.study.answers.schema import TRAINING
 from faultscape.study.answers.tags import Tag, Tags
+from faultscape.study.tables.corpus import read_corpus
 from refusals import refused_line
 
 pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installed")
@@ -161,6 +164,21 @@ def test_one_image_tells_what_each_model_is_worth_against_its_label(study: made_
     unlabelled = pages.get("/image/3").text
     assert "Nobody has labelled this image yet" in unlabelled
     assert "<dt>discarded</dt><dd>too dark</dd>" in unlabelled
+
+
+def test_an_image_on_which_people_chose_between_maps_says_so(tmp_path: Path) -> None:
+    corpus = made.corpus(tmp_path / "corpus", images=4, models=2)
+    root = made.collected(corpus, tmp_path / "study", 8)
+    fs.predict(str(root), {name: str(path) for name, path in corpus.models.items()}, engine="local")
+    image, others, pair = corpus.ids[0], corpus.ids[1:], sorted(corpus.models)
+    said = [(image, "first", "ann", 0, "labels"), (image, "second", "ben", 0, "labels"), (image, "first", "ann", 1, "labels")]
+    said += [(image, "both bad", "cyd", 0, TRAINING), (others[0], "first", "ann", 0, "labels")]
+    Choices(root).add_all([Choice(id_, *pair, word, who, repeat=n, truth=of) for id_, word, who, n, of in said], "test")
+    Choices(root).take_back([Choice(image, *pair, "second", "ben")], "test")
+    pages, ids = made_view.client(root), [one.id for one in read_corpus(root)]
+    assert "2 choices between two models' maps were made on it" in pages.get(f"/image/{ids.index(image)}").text
+    assert "1 choice between two models' maps was made on it" in pages.get(f"/image/{ids.index(others[0])}").text
+    assert "Nobody has labelled this image yet" in pages.get(f"/image/{ids.index(others[1])}").text
 
 
 def test_images_follow_each_other_among_those_that_were_asked_for(study: made_view.Shown, pages: Any) -> None:

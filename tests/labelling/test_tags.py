@@ -124,6 +124,15 @@ def test_an_object_is_cut_where_the_border_runs_along_it() -> None:
     assert set(proposals.propose_cut(np.ones((1, 9), np.uint8), CLASSES)) == {"car"}
 
 
+def test_a_class_that_is_cut_on_half_of_the_images_that_hold_it_is_said_to_be_cut_often() -> None:
+    whole = np.pad(np.ones((6, 6), np.uint8), 3)
+    cut = np.where(np.arange(12)[:, None] < 6, np.ones((12, 12), np.uint8), 0)
+    assert proposals.often_cut([whole, whole, whole, cut, cut], CLASSES) == {"sky"}  # which is there on all of them
+    assert proposals.often_cut([whole, whole, cut, cut], CLASSES) == set()  # too few to tell
+    assert proposals.often_cut([whole, whole, whole, cut, cut, cut], CLASSES) == {"sky", "car"}
+    assert proposals.often_cut([*[np.full((12, 12), 2)] * 4, np.full((12, 12), 9)], CLASSES) == set()  # void holds none
+
+
 def plain(mine: np.ndarray, losses: np.ndarray) -> tuple[float, float]:
     """The difference and Welch's p-value, from scipy."""
     known = ~np.isnan(losses)

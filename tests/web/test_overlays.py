@@ -39,17 +39,36 @@ def test_areas_have_the_colours_of_their_classes_and_void_is_clear(stack: list[n
 
 
 @given(stacks(1))
-def test_a_line_runs_on_both_sides_of_every_border_and_nowhere_else(stack: list[np.ndarray]) -> None:
+def test_a_line_runs_on_both_sides_of_every_border_with_a_rim_that_is_seen_on_its_colour(stack: list[np.ndarray]) -> None:
     rows = stack[0].tolist()
     height, width = stack[0].shape
-    want = []
-    for y in range(height):
-        want.append([])
-        for x in range(width):
-            near = [(y - 1, x), (y + 1, x), (y, x - 1), (y, x + 1)]
-            edge = any(0 <= j < height and 0 <= i < width and rows[j][i] != rows[y][x] for j, i in near)
-            want[-1].append([*CLASSES.colours[rows[y][x]], 255] if edge and rows[y][x] < C else CLEAR)
-    assert painted(overlays.outline(stack[0], CLASSES)) == want
+
+    def near(y: int, x: int) -> list[tuple[int, int]]:
+        found = [(y - 1, x), (y + 1, x), (y, x - 1), (y, x + 1)]
+        return [(j, i) for j, i in found if 0 <= j < height and 0 <= i < width]
+
+    def line(y: int, x: int) -> bool:
+        return rows[y][x] < C and any(rows[j][i] != rows[y][x] for j, i in near(y, x))
+
+    def seen(y: int, x: int) -> list[int]:
+        if line(y, x):
+            return [*two.colours[rows[y][x]], 255]
+        rim = overlays.DARK_RIM if rows[y][x] == 0 else overlays.LIGHT_RIM  # within void too
+        return [*rim] if any(line(j, i) for j, i in near(y, x)) else CLEAR
+
+    two = Classes(("a", "b", "c"), (0, 1, 2), ((240, 240, 30), (40, 50, 60), (70, 80, 90)))
+    assert painted(overlays.outline(stack[0], two)) == [[seen(y, x) for x in range(width)] for y in range(height)]
+
+
+def test_what_is_too_small_to_be_seen_is_grown_before_it_is_marked_and_nothing_else_is() -> None:
+    area = np.zeros((300, 400), bool)
+    assert not overlays.large_enough(area).any()
+    area[0, 399] = area[150, 200] = True
+    grown = overlays.large_enough(area)
+    assert grown[150 - 4 : 150 + 5, 200 - 4 : 200 + 5].all()
+    assert grown.sum() == 9 * 9 + 5 * 5  # as far as the picture goes
+    area[:10, :10] = True
+    assert overlays.large_enough(area) is area
 
 
 @given(stacks(2))

@@ -1,14 +1,16 @@
 """Kinds of failure that can be measured, proposed to who tags an image: its light and sharpness against the pool, the size and place of objects, its group.
 
-Conventions: what is dark, bright or blurred is measured against some images of the corpus, once, when the first image is asked about. Objects are those of a label where there is one, else those that the model in question sees. Nothing is a tag
+Conventions: what is dark, bright or blurred is measured against some images of the corpus, once, when the first image is asked about. Objects are those of a label where there is one, else those that the model in question sees. A class that the border cuts on half or more of the images that hold it, of up to 100 labels or maps of that model, is not proposed as cut. Nothing is a tag
 until a person gives it.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -20,6 +22,7 @@ from faultscape.labelling.tags.proposals import (
     Proposal,
     Thresholds,
     light_of,
+    often_cut,
     propose_cut,
     propose_group,
     propose_light,
@@ -34,7 +37,20 @@ from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name
 
-_POOL = 100  # images that light and sharpness are measured on
+_POOL, _PARTS = (
+    100,
+    10,
+)  # images that light and sharpness, and how often a class is cut, are measured on; parts that maps are read from
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class _Maps:
+    """Where maps lie, and of which model they are; '' for labels."""
+
+    folder: Path
+    model: str = ""
 
 
 class MeasuredTags:
@@ -43,6 +59,7 @@ class MeasuredTags:
     def __init__(self, root: Path, settings: Settings, images: Mapping[str, Image]) -> None:
         self._root, self._settings, self._images = root, settings, images
         self._ends: Thresholds | None = None
+        self._often: dict[_Maps, frozenset[str]] = {}
         self._lock = threading.Lock()
 
     def of(self, image: Image, model: str = "", names: Collection[str] = ()) -> list[tuple[str, str]]:
@@ -51,11 +68,13 @@ class MeasuredTags:
         light = _light(image)
         if light is not None:
             found += propose_light(light, self._thresholds())
-        if (label_map := self._map(image, model)) is not None:
-            classes = self._settings.class_list
+        if (seen := self._map(image, model)) is not None:
+            (label_map, where), classes = seen, self._settings.class_list
             if (scale := self._scale()) is not None:
                 found += propose_scale(label_map, classes, scale, names or None).values()
-            found += propose_cut(label_map, classes, names or None).values()
+            often = self._often_cut(where)
+            cut = propose_cut(label_map, classes, names or None)
+            found += [one for name, one in cut.items() if name not in often]
         members = sum(one.group == image.group for one in self._images.values()) if image.group else 0
         found += propose_group(image.group, members)
         return [(one.tag, one.reason) for one in found]
@@ -64,9 +83,28 @@ class MeasuredTags:
         with self._lock:
             if self._ends is None:
                 held: Sequence[Image] = list(self._images.values())
-                chosen = [held[k] for k in np.unique(np.linspace(0, len(held) - 1, min(_POOL, len(held))).astype(int))]
-                self._ends = thresholds([light for one in chosen if (light := _light(one)) is not None])
+                self._ends = thresholds([light for one in _spread(held, _POOL) if (light := _light(one)) is not None])
             return self._ends
+
+    def _often_cut(self, where: _Maps) -> frozenset[str]:
+        with self._lock:
+            if where not in self._often:
+                self._often[where] = often_cut(self._some(where), self._settings.class_list)
+            return self._often[where]
+
+    def _some(self, where: _Maps) -> Iterator[np.ndarray]:
+        """Yield some maps of a model or labels of a truth, from some of its parts."""
+        parts = read_manifest(where.folder)
+        shards = sorted({image.shard for image in self._images.values() if part_name(image.shard) in parts})
+        chosen = _spread(shards, _PARTS)
+        for shard in chosen:
+            codes = [*label_maps.read_maps(where.folder, shard, parts[part_name(shard)]).values()]
+            for code in _spread(codes, _POOL // len(chosen)):
+                yield self._decoded(code, where)
+
+    def _decoded(self, code: bytes, where: _Maps) -> np.ndarray:
+        labels = self._settings.models[where.model].labels if where.model else None
+        return runs.decode(code, narrow(table(self._settings.class_list, labels)))
 
     def _scale(self) -> Scale | None:
         path = self._root / "scale.json"
@@ -75,22 +113,23 @@ class MeasuredTags:
         except FaultscapeError:
             return None
 
-    def _map(self, image: Image, model: str) -> np.ndarray | None:
-        """Return the label of an image as places, else the map of a model; None where there is neither."""
+    def _map(self, image: Image, model: str) -> tuple[np.ndarray, _Maps] | None:
+        """Return the label of an image as places, else the map of a model, and where it lies; None where there is neither."""
         if self._settings.classifies:
             return None
-        folders = [(label_maps.truth(self._root, truth), None) for truth in label_maps.truths(self._root)]
-        folders += (
-            [(label_maps.predictions(self._root, model), self._settings.models[model].labels)]
-            if model in self._settings.models
-            else []
-        )
-        for folder, labels in folders:
-            part = read_manifest(folder).get(part_name(image.shard))
-            code = None if part is None else label_maps.read_map(folder, image.shard, part, image.id)
+        places = [_Maps(label_maps.truth(self._root, truth)) for truth in label_maps.truths(self._root)]
+        places += [_Maps(label_maps.predictions(self._root, model), model)] if model in self._settings.models else []
+        for where in places:
+            part = read_manifest(where.folder).get(part_name(image.shard))
+            code = None if part is None else label_maps.read_map(where.folder, image.shard, part, image.id)
             if code is not None:
-                return runs.decode(code, narrow(table(self._settings.class_list, labels)))
+                return self._decoded(code, where), where
         return None
+
+
+def _spread(items: Sequence[_T], number: int) -> list[_T]:
+    """Return some items, as far apart as can be."""
+    return [items[k] for k in np.unique(np.linspace(0, len(items) - 1, min(number, len(items))).astype(int))]
 
 
 def _light(image: Image) -> Light | None:

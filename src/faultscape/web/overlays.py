@@ -21,6 +21,9 @@ CLEAR = (0, 0, 0, 0)
 RIGHT, WRONG = (38, 132, 190, 150), (222, 84, 24, 235)
 FIRST, SECOND, NEITHER, DIFFERENT = (222, 84, 24, 255), (38, 132, 190, 255), (122, 40, 120, 255), (214, 30, 120, 255)
 
+LIGHT_RIM, DARK_RIM = (255, 255, 255, 210), (0, 0, 0, 210)
+_LUMA, _DARK = np.array([0.299, 0.587, 0.114]), 128  # ITU-R BT.601, and below what a colour is dark
+
 
 @dataclass(frozen=True, eq=False)
 class Overlay:
@@ -45,13 +48,20 @@ def fill(label_map: np.ndarray, classes: Classes) -> Overlay:
 
 
 def outline(label_map: np.ndarray, classes: Classes) -> Overlay:
-    """Return the edge of every area in the colour of its class: pixels of which one of the four neighbours is of another class.
+    """Return the edge of every area in the colour of its class: pixels of which one of the four neighbours is of another class. Beside it runs a thin line, white within void and areas of a dark colour and black within others, so that it is seen on photos of its own colour.
 
-    >>> outline(np.array([[0, 0, 1]]), Classes(("a", "b"), (0, 1), ((1, 1, 1), (2, 2, 2)))).codes.tolist()
-    [[2, 0, 1]]
+    >>> outline(np.array([[0, 0, 0, 1]]), Classes(("a", "b"), (0, 1), ((1, 1, 1), (2, 2, 2)))).codes.tolist()
+    [[2, 3, 0, 1]]
     """
-    codes = np.minimum(label_map, len(classes))
-    return Overlay(np.where(_edges(codes), codes, len(classes)), _of_classes(classes))
+    clear = len(classes)
+    codes = np.minimum(label_map, clear).astype(np.intp)
+    line = _edges(codes) & (codes < clear)
+    colours = _of_classes(classes)
+    beside = np.where(colours[:, :3] @ _LUMA < _DARK, clear + 1, clear + 2)
+    return Overlay(
+        np.where(line, codes, np.where(_near(line), beside[codes], clear)),
+        np.concatenate([colours, np.array([LIGHT_RIM, DARK_RIM], np.uint8)]),
+    )
 
 
 def edge(area: np.ndarray, colour: tuple[int, int, int, int]) -> Overlay:
@@ -62,6 +72,22 @@ def edge(area: np.ndarray, colour: tuple[int, int, int, int]) -> Overlay:
     """
     first = _edges(area) & area
     return Overlay((first | (_edges(area & ~first) & area)).astype(np.uint8), np.array([CLEAR, colour], np.uint8))
+
+
+def large_enough(area: np.ndarray) -> np.ndarray:
+    """Return an area (H, W) whose edge is seen in a picture of this size: one that is smaller than a fiftieth of the longer side squared is grown by a hundredth of it on all sides.
+
+    >>> int(large_enough(np.eye(1, 200, 100, dtype=bool)).sum())
+    5
+    """
+    longest = max(area.shape)
+    if not 0 < area.sum() < (longest / 50) ** 2:
+        return area
+    reach = max(1, longest // 100)
+    out = area.copy()
+    for y, x in np.argwhere(area):  # few
+        out[max(0, y - reach) : y + reach + 1, max(0, x - reach) : x + reach + 1] = True
+    return out
 
 
 def correctness(label_map: np.ndarray, truth: np.ndarray, classes: Classes) -> Overlay:
@@ -93,6 +119,15 @@ def verdict(first: np.ndarray, second: np.ndarray, truth: np.ndarray, classes: C
     return Overlay(codes, np.array([CLEAR, FIRST, SECOND, NEITHER], np.uint8))
 
 
+def colour_words(classes: Classes) -> dict[str, str]:
+    """Return {class: its colour, as pages write it}.
+
+    >>> colour_words(Classes(("sky",), (0,), ((9, 8, 7),)))
+    {'sky': '#090807'}
+    """
+    return {name: "#{:02x}{:02x}{:02x}".format(*colour) for name, colour in zip(classes.names, classes.colours, strict=False)}
+
+
 def png(overlay: Overlay) -> bytes:
     """Return an overlay as PNG, with a palette where its colours have room in one."""
     height, width = overlay.codes.shape
@@ -115,6 +150,16 @@ def _edges(codes: np.ndarray) -> np.ndarray:
     found[:, 1:] |= across
     found[:-1] |= along
     found[1:] |= along
+    return found
+
+
+def _near(area: np.ndarray) -> np.ndarray:
+    """Return which pixels (H, W) have one of four neighbours within an area."""
+    found = np.zeros(area.shape, bool)
+    found[:, :-1] |= area[:, 1:]
+    found[:, 1:] |= area[:, :-1]
+    found[:-1] |= area[1:]
+    found[1:] |= area[:-1]
     return found
 
 

@@ -9,6 +9,7 @@ Source: Pertuz, Puig and Garcia 2013 (variance of the Laplacian as a measure of 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from faultscape.nouns import Classes, Scale
 
 SIDE = 256  # longer side at which sharpness is measured
 SHARE = 0.05  # of the pool that is called dark, or bright, or blurred
+FEW = 5  # maps that hold a class, fewer of which do not say how often it is cut
 CUT = 0.5  # of the side of a square as large as the object, which the border runs along
 _LUMA = np.array([0.299, 0.587, 0.114])
 
@@ -129,7 +131,7 @@ def propose_cut(
     """Return {class: cut by the border} of the classes whose largest region in a map (H, W) the border runs along.
 
     The measure is how many of its pixels lie on the border, in sides of a square of as many pixels as the region: about 1 where half of a compact object is in view, near 0 where it merely touches. Classes that are no objects (sky, road) meet
-    the border always: leave them out with ``of``, the classes that are looked at, by default all but the background.
+    the border nearly always: leave those of `often_cut` out. ``of`` are the classes that are looked at, by default all but the background.
 
     >>> few = Classes(("sky", "car"), (0, 1), ((0, 0, 0), (1, 1, 1)), background=0)
     >>> propose_cut(np.array([[0, 0, 0, 0], [1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 0, 0]]), few)["car"].measure
@@ -156,6 +158,19 @@ def propose_cut(
                     f"{along[largest]} of {areas[largest]} pixels of the largest region of {name} lie on the border",
                 )
     return out
+
+
+def often_cut(label_maps: Iterable[np.ndarray], classes: Classes) -> frozenset[str]:
+    """Return the classes that the border cuts on half or more of the maps (H, W) that hold them, where five or more do: of these a cut says nothing of one image (sky, road).
+
+    >>> often_cut([np.array([[0, 0, 0], [0, 1, 0], [0, 0, 0]])] * 5, Classes(("sky", "car"), (0, 1), ((0, 0, 0), (1, 1, 1))))
+    frozenset({'sky'})
+    """
+    held, cut = Counter[str](), Counter[str]()
+    for label_map in label_maps:
+        held.update(classes.names[place] for place in np.unique(label_map).tolist() if place < len(classes))
+        cut.update(propose_cut(label_map, classes, classes.names).keys())
+    return frozenset(name for name, number in held.items() if number >= FEW and 2 * cut[name] >= number)
 
 
 def propose_group(group: str, images: int) -> list[Proposal]:

@@ -208,6 +208,11 @@ class Assignment:
         again = person.twice & ~person.again & ~person.out & (free | person.first)
         return waiting + training + int(free.sum()) + int(again.sum())
 
+    def held_by_others(self, who: str, now: float) -> int:
+        """Return how many items a person might be asked if others left what they have in hand."""
+        person = self._of(who)
+        return int((self._free(person, self._count) & ~self._free(person, self._taken(now))).sum())
+
     def _of(self, who: str) -> _Person:
         person = self._people.get(who)
         if person is None:

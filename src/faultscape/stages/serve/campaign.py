@@ -126,10 +126,12 @@ class Campaign:
 
     def proposals(self, image: Image, model: str = "") -> list[tuple[str, str]]:
         """Return (kind of failure, why) of those that can be measured of an image, and of a model's map of it."""
-        names = {
-            name for i in self._asked.items.values() if isinstance(i, ChoiceItem) and i.image == image.id for name in i.classes
-        }
-        return self._asked.measured.of(image, model, names)
+        return self._asked.measured.of(image, model, self.classes_of(image))
+
+    def classes_of(self, image: Image) -> list[str]:
+        """Return the classes for which an image was chosen."""
+        asked = (one for one in self._asked.items.values() if isinstance(one, ChoiceItem) and one.image == image.id)
+        return list(dict.fromkeys(name for one in asked for name in one.classes))
 
     def items_for(self, pseudonym: str, have: Collection[tuple[str, int]], number: int) -> list[Given]:
         """Return up to ``number`` items for a person who has some already, each noted as handed to them."""
@@ -164,6 +166,11 @@ class Campaign:
         """Return how many items are left for a person."""
         with self._lock:
             return self._assignment.left_for(pseudonym, time.time())
+
+    def held_by_others(self, pseudonym: str) -> int:
+        """Return how many items others have in hand that a person might get if they leave them."""
+        with self._lock:
+            return self._assignment.held_by_others(pseudonym, time.time())
 
     def model_on(self, pseudonym: str, item: ChoiceItem, repeat: int, side: str) -> str:
         """Return which model a person was handed on a side; NotFoundError where they were not handed the item."""

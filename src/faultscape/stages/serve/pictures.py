@@ -75,5 +75,5 @@ def overlay(
     shown = nearest(label_map, fit(max(image.width, 1), max(image.height, 1), longest))
     if way == "mark":
         wanted = np.isin(np.arange(len(known) + 1), [known.names.index(name) for name in classes if name in known.names])
-        return overlays.png(overlays.edge(wanted[np.minimum(shown, len(known))], MARK)), "image/png"
+        return overlays.png(overlays.edge(overlays.large_enough(wanted[np.minimum(shown, len(known))]), MARK)), "image/png"
     return overlays.png((overlays.outline if way == "outline" else overlays.fill)(shown, known)), "image/png"

@@ -69,7 +69,7 @@ class Decisions:
 
 @dataclass(frozen=True)
 class ResultFacts:
-    """What the page of results shows; ``why`` says why there are no standings yet."""
+    """What the page of results shows; ``why`` says why there are no standings though something was said. Of choices, ``answers`` count each person once on an image and two models, as rankings do, and ``repeats`` are those beside."""
 
     answers: int
     people: int
@@ -81,6 +81,7 @@ class ResultFacts:
     why: str = ""
     decisions: Decisions | None = None
     masks: tuple[str, ...] = ()
+    repeats: int = 0
 
 
 def results(campaign: Campaign, standings: StandingsNow) -> ResultFacts:
@@ -99,14 +100,20 @@ def results(campaign: Campaign, standings: StandingsNow) -> ResultFacts:
             rows = _asked_answers(campaign, slots)
             people = {row[2] for row in rows}
             agreement, decisions = _question_agreement(rows), _decisions(rows)
-            return ResultFacts(len(rows), len(people), rankings, notes, Forecasts(), agreement, [], why, decisions)
+            return ResultFacts(
+                len(rows), len(people), rankings, notes, Forecasts(), agreement, [], why if rows else "", decisions
+            )
         kept = _asked_choices(campaign, slots)
     except FaultscapeError as error:
         return ResultFacts(0, 0, rankings, notes, Forecasts(), [], [], why or str(error))
     people = {one.annotator for one in kept}
     forecasts, agreement = _forecasts(kept, choice_items(slots), Snapshot(root).groups), _choice_agreement(kept)
     masks = _with_masks(campaign)
-    return ResultFacts(len(kept), len(people), rankings, notes, forecasts, agreement, _disagreeing(kept), why, masks=masks)
+    voices = sum(number for _, number in shares(kept).values())
+    again, why = len(kept) - voices, why if kept else ""
+    return ResultFacts(
+        voices, len(people), rankings, notes, forecasts, agreement, _disagreeing(kept), why, masks=masks, repeats=again
+    )
 
 
 def _asked_choices(campaign: Campaign, slots: Slots) -> list[Choice]:
@@ -159,7 +166,8 @@ def _forecasts(kept: Sequence[Choice], asked: Sequence[ChoiceItem], groups: Mapp
     for (first, second), of in sorted(votes.items()):
         won, lost, none = votes_of(map(fmean, of.values()))
         there = {_unit(item.image, groups) for item in asked if (item.first, item.second) == (first, second)}
-        stand = f"{won:.3g} to {lost:.3g}" + (f", {none:.0f} neither" if none else "") + f"; of {counted(len(there), unit)}"
+        stand = f"{won:.3g} for {first}, {lost:.3g} for {second}" + (f", {none:.0f} for neither" if none else "")
+        stand += f", of {counted(len(there), unit)}"
         said_ = forecast_answers(won, lost, none, level=_SURE, least=least, unit=unit, worlds=500, limit=500)
         rows.append((first, second, stand, str(said_)))
     return Forecasts(rows, unit, least, 1 - _SURE)

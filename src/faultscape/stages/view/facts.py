@@ -24,7 +24,9 @@ from faultscape.nouns import Predictions
 from faultscape.stages.view.between import CONCORDANCE
 from faultscape.stages.view.layers import MODEL, TRUTH, Layer, part_of, read_map
 from faultscape.stages.view.library import Opened
+from faultscape.study.answers.choices import Choices, question_of
 from faultscape.study.answers.labels import Answers
+from faultscape.study.answers.schema import TRAINING
 from faultscape.study.tables import label_maps
 from faultscape.web import overlays
 
@@ -100,6 +102,13 @@ def agreements(study: Opened, place: int) -> list[list[float | None]]:
     """Return (J, J) how far every two models agree on an image, as it is counted; None on the diagonal and where nothing is."""
     models = range(len(study.models))
     return [[None if i == j else _number(study.said.agreement(i, j)[place]) for j in models] for i in models]
+
+
+def choices_on(study: Opened, place: int) -> int:
+    """Return how many choices between two models' maps count on an image, whatever truth they are of; none of training."""
+    rows = Choices(study.root).rows(image=study.columns.id_at(place))
+    last = {(one.truth, question_of(one)): one for one in rows if one.truth != TRAINING}
+    return sum(one.chosen != "" for one in last.values())
 
 
 def disagreement(study: Opened, place: int) -> float | None:

@@ -21,7 +21,7 @@ from faultscape.stages.view.filters import PAIR, ImageQuery, check, find, read_q
 from faultscape.stages.view.layers import draw, overlay_key, read_layer, truth_for
 from faultscape.stages.view.library import Library, Opened
 from faultscape.web.app import NotFoundError, page, send_picture
-from faultscape.web.overlays import png
+from faultscape.web.overlays import colour_words, png
 from faultscape.web.photos import SIZES, Pictures, shrink
 
 _LARGE = SIZES[-1]
@@ -60,7 +60,7 @@ def router(library: Library) -> APIRouter:
         return page(
             request, "image.html.jinja", 200, None, **_shared(library, study, query), **_around(found, place), card=_card(study, query, place),
             truth=truth, layers=layers(study, query, place, truth), rows=facts.model_rows(study, place, truth),
-            agreements=facts.agreements(study, place), about=_about(study, place), size=_LARGE, choices=choices(study, query),
+            agreements=facts.agreements(study, place), about=_about(study, place), size=_LARGE, choices=choices(study, query), chosen=0 if truth else facts.choices_on(study, place),
         )  # fmt: skip
 
     @routes.get("/pair", response_class=HTMLResponse)
@@ -148,12 +148,7 @@ def _shared(library: Library, study: Opened, query: ImageQuery) -> dict[str, obj
     name = study.root.resolve().name
     said = study.said
     about = Shared(name, len(study.columns), study.models, said.read, said.lacking, study.settings.classifies, library.changed())
-    colours = (
-        dict(zip(study.classes.names, map("#{:02x}{:02x}{:02x}".format, *zip(*study.classes.colours, strict=True)), strict=True))
-        if study.classes.colours
-        else {}
-    )
-    return {"study": about, "query": query, "title": name, "colours": colours}
+    return {"study": about, "query": query, "title": name, "colours": colour_words(study.classes)}
 
 
 def _found(study: Opened, query: ImageQuery, found: np.ndarray) -> dict[str, object]:

@@ -84,16 +84,16 @@ class Choices:
         self._held.add(CHOICES, [_row(one, source) for one in new])
         return len(new)
 
-    def rows(self, truth: str | None = None, *, after: int = 0) -> list[Choice]:
-        """Return all rows, or those whose number is beyond ``after``, those that take back and those before them too, in the order in which they came, of models by what they are called now."""
-        where = {} if truth is None else {"truth": truth}
+    def rows(self, truth: str | None = None, *, after: int = 0, image: str | None = None) -> list[Choice]:
+        """Return all rows, or those of an ``image`` alone, or whose number is beyond ``after``, those that take back and those before them too, in the order in which they came, of models by what they are called now."""
+        where = {name: value for name, value in (("truth", truth), ("image", image)) if value is not None}
         rows = self._held.read(CHOICES, *_COLUMNS, "shown", after=after, **where)
         called = chains(self._held.read(RENAMED, "until", "was", "now", kind="model")) if rows else None
         out = []
-        for number, of, image, first, second, a, b, left, chosen, annotator, repeat, seconds, key, time, shown in rows:
+        for number, of, on, first, second, a, b, left, chosen, annotator, repeat, seconds, key, time, shown in rows:
             assert called is not None
             names = called(first, number)[-1], called(second, number)[-1]
-            out.append(Choice(image, *names, chosen, annotator, a, b, left, repeat, seconds, of, shown, key, time))
+            out.append(Choice(on, *names, chosen, annotator, a, b, left, repeat, seconds, of, shown, key, time))
         return out
 
     def choices(self, truth: str = LABELS) -> list[Choice]:

@@ -9,6 +9,8 @@
     });
   }
 
+  if (matchMedia("(max-width: 40rem)").matches) for (const one of all("details.many")) one.open = false; // unfolded without a script
+
   const live = $("live");
   if (live) {
     setInterval(async () => {
@@ -24,8 +26,10 @@
   const sending = $("sending");
   if (sending) {
     const bar = $("sent"), told = $("told"), button = sending.querySelector("button");
-    const tell = (lines, wrong) => {
-      told.replaceChildren(...lines.map((line) => { const made = document.createElement("p"); made.textContent = line; if (wrong) made.className = "remark"; return made; }));
+    const tell = (way, lines) => {
+      const title = { taken: "Taken in", part: "Taken in, but for some", wrong: "Not taken in" }[way];
+      told.className = "notice " + way;
+      told.replaceChildren(...[title, ...lines].map((line, k) => { const made = document.createElement("p"); made.append(k ? line : document.createElement("b")); if (!k) made.firstChild.textContent = line; return made; }));
       bar.hidden = true;
       button.disabled = false;
     };
@@ -36,14 +40,18 @@
       bar.hidden = false;
       bar.value = 0;
       button.disabled = true;
+      told.className = "";
       told.textContent = "Sending …";
       request.open("POST", "/masks");
       request.setRequestHeader("x-faultscape", sending.elements.token.value);
       request.upload.addEventListener("progress", ({ loaded, total }) => { bar.max = total || 1; bar.value = loaded; if (loaded === total) told.textContent = "Reading …"; });
       request.addEventListener("load", () => {
-        try { tell(JSON.parse(request.responseText).words, request.status !== 200); } catch { tell(["The server did not take it."], true); }
+        try {
+          const { words, partly } = JSON.parse(request.responseText);
+          tell(request.status !== 200 ? "wrong" : partly ? "part" : "taken", words);
+        } catch { tell("wrong", ["The server did not take it."]); }
       });
-      request.addEventListener("error", () => tell(["The connection broke off; send it again."], true));
+      request.addEventListener("error", () => tell("wrong", ["The connection broke off; send it again."]));
       request.send(file);
     });
   }

@@ -6,7 +6,7 @@
   if (!work) return;
   const { token, task, user, store } = work.dataset;
   const choices = task === "choices";
-  const AHEAD = 5, MOST = 20, WAIT = [500, 1000, 2000, 5000, 10000], LATER = 30000; // items, answers, milliseconds
+  const AHEAD = 5, MOST = 20, WAIT = [500, 1000, 2000, 5000, 10000], LATER = 30000, FEW = 4; // items, answers, milliseconds, classes that a question names
   const say = (words) => { $("said").textContent = words; };
   const show = (id, yes) => { $(id).hidden = !yes; };
 
@@ -17,8 +17,10 @@
   const keep = (rows) => {
     try { localStorage.setItem(place, JSON.stringify(rows)); memory = null; } catch { memory = rows; }
     const number = rows.length;
-    show("unsent", number);
-    $("unsent").textContent = number + (number === 1 ? " answer" : " answers") + " not sent yet" + (memory ? ", and this browser cannot keep them: leave this page open" : "");
+    for (const button of all(".unsent")) {
+      button.hidden = !number;
+      button.textContent = number + (number === 1 ? " answer" : " answers") + " not sent yet" + (memory ? ", and this browser cannot keep them: leave this page open" : "");
+    }
   };
   const waiting = () => memory || queue();
   let sending = false, failed = 0, timer = 0, unwilling = false; // the server refuses all, and says why
@@ -58,10 +60,13 @@
   const lasting = (answer) => answer.status < 500 && answer.status !== 429; // what waiting alone does not mend
   const refuse = (words) => { $("feedback").textContent = words; show("feedback", true); };
   const key_of_its_own = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join(""); // randomUUID is not there over plain HTTP
-  const add = (row) => { keep([...waiting(), { key: key_of_its_own(), ...row }]); send(); };
+  // How many items are left: as the server counted, less what it had not heard of then. One that it may have heard of meanwhile changes nothing, so that the number does not jump.
+  let left = null, said = 0;
+  const count = (served, unheard, taken_back) => { left = Math.max(served - unheard, Math.min(served + taken_back, left ?? served - unheard)); };
+  const add = (row) => { said += 1; keep([...waiting(), { key: key_of_its_own(), ...row }]); send(); };
 
   // Items ahead, with their pictures decoded, and kept as long as the item is: the browser need not ask for them again.
-  let ahead = [], current = null, last = null, begun = 0, session = null, finished = false, loading = false, paused = 0, again = 0;
+  let ahead = [], current = null, last = null, begun = 0, session = null, finished = false, loading = false, paused = 0, again = 0, held = 0;
   const discarded = new Set(), skipped = new Set(); // images, and items of theirs that need not be given again
   const name = (item) => item.id + ":" + item.repeat;
   const resting = () => !$("pause").hidden;
@@ -86,6 +91,7 @@
     loading = true;
     const have = [...ahead, ...(current ? [current] : []), ...waiting().filter((row) => row.id && !row.undo)].map(name).concat([...skipped]);
     let wait = 0;
+    const before = said, unheard = waiting().filter((row) => !row.undo).length, taken_back = waiting().length - unheard;
     try {
       const answer = await fetch("/api/items?" + new URLSearchParams({ task, number: AHEAD - ahead.length, have: have.join(",") }), { headers: { "x-faultscape": token } });
       if (answer.status === 401) { location.href = "/"; return; }
@@ -97,7 +103,9 @@
       const fresh = found.items.filter((item) => !mine.has(name(item)) && !skipped.has(name(item)));
       fresh.forEach(fetch_pictures);
       ahead.push(...fresh);
+      count(found.left, unheard + said - before, taken_back + said - before);
       finished = found.finished;
+      held = found.held;
       if (finished) wait = LATER; // others may leave items, and discarded images be replaced
       else if (!fresh.length) wait = found.items.length ? 1 : 1000; // what is left waits for answers that are under way
       else if (ahead.length < AHEAD) wait = 1; // keys came faster
@@ -109,14 +117,20 @@
     }
     loading = false;
     if (wait) again = setTimeout(() => { if (!finished || !document.hidden) load(); }, wait); // who looks elsewhere takes nothing from others
+    if (finished && !$("finished").hidden) show_held();
     if (!current && !resting() && (ahead.length || (finished && $("finished").hidden))) next();
   };
   document.addEventListener("visibilitychange", () => { if (finished && !document.hidden) load(); });
 
+  const show_held = () => { // what others have in hand may come here yet
+    $("held").textContent = held === 1 ? "1 item is with somebody else; if they leave it, it comes back after " + $("held").dataset.minutes + " minutes." : held + " items are with other people; those that they leave come back after " + $("held").dataset.minutes + " minutes.";
+    show("held", held);
+  };
   const finish = () => {
     const title = $("finished").querySelector("h1");
     if (begun) { title.textContent = "All done"; $("finished-words").textContent = $("finished-words").dataset.done; }
-    show("undo-last", Boolean(last));
+    show("undo-last", Boolean(last || voted));
+    show_held();
     title.focus();
   };
   const next = async () => {
@@ -132,7 +146,7 @@
       current = null;
       work.hidden = true;
       $("paused").textContent = "That was session " + session + ", of " + size + " items. Rest your eyes, then go on.";
-      show("undo-rest", Boolean(last));
+      show("undo-rest", Boolean(last || voted));
       show("pause", true);
       $("pause").querySelector("h1").focus();
       return;
@@ -148,22 +162,31 @@
     }
     draw(item);
   };
-  let size = 20, understood = true;
+  let size = 20, understood = true, voted = false; // voted: to discard, and nothing said since
   let way = "fill", marked = true, flicker = 0;
 
+  const chips = new Map(all(".class", work).map((chip) => [chip.dataset.class, chip]));
+  const explain = (classes) => { // which colour is which class, and what is highlighted
+    const asked = classes.filter((name) => chips.has(name));
+    $("asked-classes").replaceChildren(...asked.map((name) => chips.get(name)));
+    $("other-classes").replaceChildren(...[...chips.keys()].filter((name) => !asked.includes(name)).map((name) => chips.get(name)));
+    show("highlighted", asked.length);
+    for (const others of all("details.classes", work)) others.hidden = asked.length === chips.size;
+  };
   const stages = all(".stage", work);
   const draw = (item) => {
     session = item.session.number;
     size = item.session.size;
     begun = performance.now();
-    $("where").textContent = (item.training ? "Training: " : "") + "item " + item.session.done + " of " + item.session.size + (item.remaining ? ", " + item.remaining + " left in all" : "");
+    $("where").textContent = (item.training ? "Training: " : "") + "item " + item.session.done + " of " + item.session.size + (left > 0 ? ", " + left + " left in all" : "");
     $("session").max = item.session.size;
     $("session").value = item.session.done - 1;
     understood = true;
     show("understood", false);
     if (choices) {
-      $("asked").textContent = item.classes.length ? "Which shows " + listed(item.classes) + " better?" : "Which is better?";
+      $("asked").textContent = !item.classes.length ? "Which is better?" : item.classes.length > FEW ? "Which map is better?" : "Which shows " + listed(item.classes) + " better?";
       $("mark").hidden = !item.classes.length;
+      explain(item.classes);
     } else {
       $("asked").textContent = "Does this picture contain " + article(item.class) + "?";
       $("gloss").textContent = item.gloss;
@@ -231,17 +254,17 @@
     const box = frame.getBoundingClientRect(), px = at_x - box.left, py = at_y - box.top, to = Math.max(1, Math.min(16, scale * by));
     move(px - (px - x) * to / scale, py - (py - y) * to / scale, to);
   };
-  const held = new Map();
+  const fingers = new Map();
   let moved = false, apart = 0;
   for (const frame of all(".frame", work)) {
     frame.addEventListener("wheel", (event) => { event.preventDefault(); zoom(frame, event.clientX, event.clientY, event.deltaY < 0 ? 1.25 : 0.8); }, { passive: false });
-    frame.addEventListener("pointerdown", (event) => { held.set(event.pointerId, event); moved = false; });
+    frame.addEventListener("pointerdown", (event) => { fingers.set(event.pointerId, event); moved = false; });
     frame.addEventListener("pointermove", (event) => {
-      const before = held.get(event.pointerId);
+      const before = fingers.get(event.pointerId);
       if (!before) return;
-      held.set(event.pointerId, event);
-      if (held.size === 2) {
-        const [one, other] = [...held.values()], now = Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
+      fingers.set(event.pointerId, event);
+      if (fingers.size === 2) {
+        const [one, other] = [...fingers.values()], now = Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
         if (apart) zoom(frame, (one.clientX + other.clientX) / 2, (one.clientY + other.clientY) / 2, now / apart);
         apart = now;
         moved = true;
@@ -251,16 +274,22 @@
         move(x + by_x, y + by_y, scale);
       }
     });
-    for (const end of ["pointerup", "pointercancel", "pointerleave"]) frame.addEventListener(end, (event) => { held.delete(event.pointerId); apart = 0; });
+    for (const end of ["pointerup", "pointercancel", "pointerleave"]) frame.addEventListener(end, (event) => { fingers.delete(event.pointerId); apart = 0; });
     frame.addEventListener("dragstart", (event) => event.preventDefault());
   }
 
+  const tell = (words) => {
+    say(words);
+    if (!work.hidden) refuse(words); else $(resting() ? "paused" : "finished-words").textContent = words;
+  };
   const answer = (chosen) => {
     if (!current || work.hidden || $("reasons").open || !understood) return;
     show("feedback", false);
+    voted = false;
     const item = current, shown = choices ? { way, marked, zoomed: scale > 1 } : {};
     add({ id: item.id, repeat: item.repeat, chosen, seconds: Math.round(performance.now() - begun) / 1000, shown });
     last = item;
+    left -= 1;
     if (item.training && item.expected) {
       const right = item.expected === chosen;
       refuse(right ? "Yes, " + chosen + ": that is what was expected." : "Expected here: " + item.expected + ". You said " + chosen + ".");
@@ -274,10 +303,16 @@
     next();
   };
   const undo = () => {
-    if (!last) { say("nothing to undo"); return; }
+    if (voted) { // else what is taken back would be another answer than the one in mind
+      voted = false;
+      tell("A vote to discard cannot be taken back." + (last ? " Undo once more takes back the answer before it." : ""));
+      return;
+    }
+    if (!last) { tell("There is nothing to take back."); return; }
     const rows = waiting(), at = rows.findLastIndex((row) => row.id === last.id && row.repeat === last.repeat && !row.undo);
     if (at >= 0 && !rows[at].tried) keep(rows.filter((_, k) => k !== at));
     else add({ id: last.id, repeat: last.repeat, undo: true });
+    left += 1;
     if (current && current !== last) ahead.unshift(current);
     ahead.unshift(last);
     last = null;
@@ -296,8 +331,10 @@
     add({ id: current.id, repeat: current.repeat, discard: reason, text: $("reason-text").value.trim(), seconds: Math.round(performance.now() - begun) / 1000 });
     discarded.add(current.image_id);
     for (const item of ahead) if (item.image_id === current.image_id) skipped.add(name(item));
+    left -= 1 + ahead.filter((item) => item.image_id === current.image_id).length;
     ahead = ahead.filter((item) => item.image_id !== current.image_id);
-    last = null;
+    if (last && last.image_id === current.image_id) last = null; // its other items are asked no more
+    voted = true;
     next();
   });
   const go_on = () => { show("pause", false); session = null; next(); };
@@ -311,7 +348,7 @@
   $("understood").addEventListener("click", next);
   $("discard").addEventListener("click", discard);
   $("go-on").addEventListener("click", go_on);
-  $("unsent").addEventListener("click", send);
+  for (const button of all(".unsent")) button.addEventListener("click", send);
   $("whole").addEventListener("click", () => move(0, 0, 1));
   if (choices) {
     $("flicker").addEventListener("click", turn);
@@ -342,6 +379,7 @@
   window.addEventListener("online", send);
   window.addEventListener("beforeunload", (event) => { if (memory && memory.length) event.preventDefault(); });
 
+  if (matchMedia("(max-width: 40rem)").matches) for (const one of all("details.many")) one.open = false;
   keep(waiting());
   send();
   load();

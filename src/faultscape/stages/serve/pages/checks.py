@@ -28,6 +28,7 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name
 from faultscape.web.app import NotFoundError, page, send_picture
 from faultscape.web.bodies import form_body
+from faultscape.web.overlays import colour_words
 from faultscape.web.photos import Pictures
 from faultscape.web.words import plain_text
 
@@ -87,7 +88,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         return page(
             request, "check.html.jinja", 200, None, title=campaign.title, links=links(who), user_name=who.name or who.pseudonym, token=gate.token(who),
             image=image, number=int(number), truth=truth, pins=pins, kinds=KINDS, own=_is_own(who, truth), resolves={pin.check.number for pin in pins if _may_resolve(who, pin.check)}, behind=_next(campaign, checks, who, image, truth),
-            at=f"/mask/{number}", query=f"?truth={quote(truth)}",
+            at=f"/mask/{number}", query=f"?truth={quote(truth)}", colours=colour_words(campaign.settings.class_list),
         )  # fmt: skip
 
     @routes.post("/check/{number}")

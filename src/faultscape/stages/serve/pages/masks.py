@@ -88,13 +88,16 @@ def router(campaign: Campaign, gate: Gate, links: Any, take: TakeMasks) -> APIRo
         except FaultscapeError as error:
             usual = 400 if isinstance(error, OptionError) else 409 if isinstance(error, StudyError) else 422
             return JSONResponse({"words": [str(error)]}, getattr(error, "status", usual), {"cache-control": "no-store"})
-        return JSONResponse({"words": said}, headers={"cache-control": "no-store"})
+        words, partly = said
+        return JSONResponse({"words": words, "partly": partly}, headers={"cache-control": "no-store"})
 
     return routes
 
 
-async def _received(request: Request, campaign: Campaign, who: str, take: TakeMasks, reader: threading.Lock) -> list[str]:
-    """Keep what somebody sends in a folder of its own while it is read, and return what is said of it."""
+async def _received(
+    request: Request, campaign: Campaign, who: str, take: TakeMasks, reader: threading.Lock
+) -> tuple[list[str], bool]:
+    """Keep what somebody sends in a folder of its own while it is read, and return what is said of it, and whether some of it cannot be used."""
     folder = Path(tempfile.mkdtemp(prefix="faultscape-masks-"))
     try:
         file, size = folder / "sent", 0
@@ -115,8 +118,8 @@ async def _received(request: Request, campaign: Campaign, who: str, take: TakeMa
         await run_in_threadpool(shutil.rmtree, folder, ignore_errors=True)
 
 
-def _read(campaign: Campaign, file: Path, who: str, take: TakeMasks, reader: threading.Lock) -> list[str]:
-    """Take in a file, and return what the command line would say of it."""
+def _read(campaign: Campaign, file: Path, who: str, take: TakeMasks, reader: threading.Lock) -> tuple[list[str], bool]:
+    """Take in a file, and return what the command line would say of it, and whether some of it cannot be used."""
     root, truth, called = campaign.root, f"{campaign.options.truth}-{who}", f"sent by {who}"
 
     def plain(text: str) -> str:
@@ -133,7 +136,7 @@ def _read(campaign: Campaign, file: Path, who: str, take: TakeMasks, reader: thr
     wrong = [row for row in read_failures(root) if (row.stage, row.name) == ("label", truth)]
     lines = [*said.lines(), *repr(result).splitlines(), *(f"{row.image}: {row.reason}" for row in wrong[:_SHOWN])]
     more = [f"and {len(wrong) - _SHOWN} more"] if len(wrong) > _SHOWN else []
-    return [plain(line) for line in [*lines, *more]]
+    return [plain(line) for line in [*lines, *more]], bool(wrong)
 
 
 def _source(file: Path) -> tuple[Path, Path]:

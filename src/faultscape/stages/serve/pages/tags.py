@@ -25,6 +25,7 @@ from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name
 from faultscape.web.app import NotFoundError, page, send_picture
 from faultscape.web.bodies import form_body
+from faultscape.web.overlays import colour_words
 from faultscape.web.photos import Pictures
 from faultscape.web.words import plain_text
 
@@ -47,15 +48,21 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
     def one(request: Request, number: str) -> Response:
         who, image = gate.organiser(request), campaign.image_at(number)
         model = _model(campaign, request.query_params.get("model", ""))
-        given = [tag for tag in tags.tags() if tag.image == image.id]
+        every = tags.tags()
+        given, tagged = [tag for tag in every if tag.image == image.id], {tag.image for tag in every}
+        proposals: dict[str, list[str]] = {}
+        for name, why in campaign.proposals(image, model):
+            proposals.setdefault(name, []).append(why)
         places = _places(campaign)
         at = places.index(int(number)) if int(number) in places else -1
         return page(
             request, "tags.html.jinja", 200, None, title=campaign.title, links=links(who), user_name=who.name or who.pseudonym, token=gate.token(who),
             image=image, number=int(number), model=model, models=list(campaign.settings.models), kinds=campaign.kinds(),
             pressed={tag.tag for tag in given if (tag.model, tag.region, tag.annotator) == (model, "", who.pseudonym)}, given=given,
-            proposals=campaign.proposals(image, model), before=places[at - 1] if at > 0 else None, behind=places[at + 1] if 0 <= at < len(places) - 1 else None,
+            proposals=proposals, known=_known(campaign, image),
+            walk=[(place, campaign.image_at(str(place)).id in tagged) for place in places], before=places[at - 1] if at > 0 else None, behind=places[at + 1] if 0 <= at < len(places) - 1 else None,
             position=at + 1, total=len(places), query=f"?{urlencode({'model': model})}" if model else "", maps=not campaign.settings.classifies,
+            colours=colour_words(campaign.settings.class_list), asked=campaign.classes_of(image),
         )  # fmt: skip
 
     @routes.post("/tags/{number}")
@@ -66,7 +73,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
 
     def _press(who: Annotator, number: str, given: dict[str, str]) -> Response:
         image, model, word = campaign.image_at(number), _model(campaign, given.get("model", "")), given.get("tag", "")
-        if word not in campaign.kinds():
+        if word not in _known(campaign, image):
             raise OptionError(f"{word[:40]!r} is no kind of failure of this study; add it to [tags] in study.toml")
         region = _region(given.get("region", ""), image)
         held = {(tag.tag, tag.model, tag.region, tag.annotator) for tag in tags.tags() if tag.image == image.id}
@@ -93,6 +100,11 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         )  # fmt: skip
 
     return routes
+
+
+def _known(campaign: Campaign, image: Image) -> set[str]:
+    """Return what may be given as a tag of an image: the kinds of failure, and the name of its group."""
+    return {*campaign.kinds(), *([image.group] if image.group else [])}
 
 
 def _places(campaign: Campaign) -> list[int]:

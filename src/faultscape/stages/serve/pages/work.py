@@ -16,12 +16,14 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from faultscape.errors import FaultscapeError, OptionError
 from faultscape.stages.asked_items import CHOICES, ChoiceItem, QuestionItem
 from faultscape.stages.serve.agenda import Given
+from faultscape.stages.serve.assignment import HELD_FOR
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import Gate
 from faultscape.stages.serve.pictures import LONGEST, WAYS, overlay, photo, read_map
 from faultscape.study.tables import label_maps
 from faultscape.web.app import NotFoundError, page, send_picture
 from faultscape.web.bodies import json_body
+from faultscape.web.overlays import colour_words
 from faultscape.web.photos import Pictures
 
 _MOST_AHEAD, _MOST_ROWS = 10, 100
@@ -38,6 +40,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         return page(
             request, "work.html.jinja", 200, None, title=campaign.title, task=campaign.task, user=who.pseudonym, user_name=who.name or who.pseudonym,
             token=gate.token(who), store=campaign.title, forced=campaign.options.forced, reasons=REASONS, links=links(who), nothing=campaign.nothing,
+            colours=colour_words(campaign.settings.class_list), minutes=int(HELD_FOR // 60),
         )  # fmt: skip
 
     @routes.get("/api/items")
@@ -49,9 +52,9 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
             raise OptionError(f"number={number[:20]}: 1 to {_MOST_AHEAD} items are given at once")
         have = {tuple(word.rpartition(":")[::2]) for word in asked.get("have", "").split(",") if word}
         given = campaign.items_for(who.pseudonym, {(id_, int(r)) for id_, r in have if r in ("0", "1")}, int(number))
-        left = campaign.left_for(who.pseudonym)
+        left, held = campaign.left_for(who.pseudonym), 0 if given else campaign.held_by_others(who.pseudonym)
         return JSONResponse(
-            {"items": [_shown(campaign, one, left) for one in given], "finished": not given and not left},
+            {"items": [_shown(campaign, one) for one in given], "left": left, "held": held, "finished": not given and not left},
             headers={"cache-control": "no-store"},
         )
 
@@ -79,7 +82,7 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
         model = campaign.model_on(who.pseudonym, item, int(repeat), side)
         image = campaign.image_of(item)
         key = "\n".join(
-            ["map", model, campaign.shown_digest(model, item.image), image.id, way, *(item.classes if way == "mark" else ())]
+            ["map 2", model, campaign.shown_digest(model, item.image), image.id, way, *(item.classes if way == "mark" else ())]
         )
 
         def made() -> tuple[bytes, str]:
@@ -122,14 +125,14 @@ def _take_all(campaign: Campaign, pseudonym: str, rows: list[Any]) -> tuple[list
     return taken, refused
 
 
-def _shown(campaign: Campaign, given: Given, left: int) -> dict[str, Any]:
+def _shown(campaign: Campaign, given: Given) -> dict[str, Any]:
     """Return what the page is told of an item: nothing that names a model."""
     item, image = given.item, campaign.image_of(given.item)
     at = f"/item/{item.id}"
     photo_at = f"{at}/photo"
     about: dict[str, Any] = {
         "id": item.id, "repeat": given.repeat, "image_id": campaign.number_of(item), "photo": photo_at, "width": image.width, "height": image.height,
-        "training": given.training, "expected": given.expected, "remaining": left,
+        "training": given.training, "expected": given.expected,
         "session": {"number": given.session, "done": given.position, "size": campaign.options.campaign.session},
     }  # fmt: skip
     if campaign.task == CHOICES and isinstance(item, ChoiceItem):
