@@ -216,6 +216,16 @@ def test_a_tag_of_an_unknown_model_or_outside_of_its_photo_costs_its_line_alone(
     ]
 
 
+def test_a_file_stays_as_it_is_while_nobody_has_said_anything(study: str, tmp_path: Path) -> None:
+    file = tmp_path / "said.jsonl"
+    written = repr(fs.label.answers(study, str(file)))
+    assert written == f"{file}: nobody has said anything yet, so no file was written"
+    assert not file.exists()
+    file.write_text("of another study\n")
+    assert repr(fs.label.answers(study, str(file))) == written
+    assert file.read_text() == "of another study\n"
+
+
 def test_a_link_is_shown_once_and_a_new_one_replaces_it(study: str) -> None:
     first = fs.label.invite(study, " Ann  Lee ")
     again = fs.label.invite(study, "Ann Lee", organiser=True)

@@ -43,10 +43,9 @@ def write_answers(study: str, out: str) -> AnswersWritten:
     if path.suffix.lower() != ENDING:
         raise LabellingError(f"{out}: answers are written as JSON lines; name a file that ends in {ENDING}")
     rows = list(_rows(root))
-    put(
-        path,
-        "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows).encode("utf-8", "surrogateescape"),
-    )
+    if rows:  # else a file that is there may hold what was said in another study
+        text = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
+        put(path, text.encode("utf-8", "surrogateescape"))
     return AnswersWritten(out, tuple(Counter(row["kind"] for row in rows).items()))
 
 

@@ -163,13 +163,13 @@ class Checked:
 
 @dataclass(frozen=True)
 class AnswersWritten:
-    """What `label answers` wrote."""
+    """What `label answers` wrote: how many of each kind; nothing where nobody said anything."""
 
     path: str
     kinds: tuple[tuple[str, int], ...]
 
     def __repr__(self) -> str:
-        return f"{self.path}: {_counts(self.kinds) or 'nobody has said anything yet'}"
+        return f"{self.path}: {_counts(self.kinds) or 'nobody has said anything yet, so no file was written'}"
 
 
 @dataclass(frozen=True)
