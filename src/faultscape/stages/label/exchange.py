@@ -105,7 +105,7 @@ def import_labels(
     file, column = questions.part_of(source) if classifies else (source, "")
     if not Path(file).exists():
         more = "; labels are read from folders of this machine; copy them here first" if is_address(source) else ""
-        raise LabellingError(f"{file}: there is no such {'file' if Path(file).suffix else 'folder'}{more}")
+        raise LabellingError(f"{file}: there is no such file or folder{more}")
     if (Path(source) / "study.toml").is_file():
         raise LabellingError(f"{source}: is a study, and no labels; name {_EXPECTED[classifies]}")
     if not classifies and Path(source).is_file() and is_id_list(source):

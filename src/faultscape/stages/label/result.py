@@ -152,6 +152,11 @@ class Checked:
     format: str
     problems: tuple[str, ...]
 
+    @property
+    def exit_status(self) -> int:
+        """What the command line ends with, so that a script knows."""
+        return 1 if self.problems else 0
+
     def __repr__(self) -> str:
         if not self.problems:
             return f"{self.path}: {self.format} will take it"
