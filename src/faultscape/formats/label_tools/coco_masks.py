@@ -92,6 +92,7 @@ def check(path: Path) -> list[str]:
         for object_ in image.objects:
             where = f"{path}, annotations[{object_.number}]"
             row = document["annotations"][object_.number]
+            said += [_undefined(object_, where)] if object_.lacks else []
             try:
                 check_size(_turned(image.size), where)
                 coco.measure(object_.outline, image.size)
@@ -154,7 +155,7 @@ def photo_at_fault(path: Path, file: str, size: tuple[int, int]) -> list[str]:
 
 def _images(document: Any, path: Path) -> tuple[coco.CocoImage, ...]:
     try:
-        return coco.images_of(document, path)
+        return coco.images_of(document, path, each=True)
     except CorpusError as error:
         raise LabellingError(str(error)) from None
 
@@ -171,6 +172,8 @@ def _ids(image: coco.CocoImage, path: Path, where: str, classes: Classes) -> np.
 
 def _piece(object_: coco.CocoObject, size: tuple[int, int], path: Path, classes: Classes) -> Piece:
     where = f"{path}, annotations[{object_.number}]"
+    if object_.lacks:
+        raise LabellingError(_undefined(object_, where))
     name = object_.class_ if object_.class_ in classes.names else {n.strip(): n for n in classes.names}.get(object_.class_)
     id_ = id_of(name or object_.class_, classes, where)
     try:
@@ -178,6 +181,10 @@ def _piece(object_: coco.CocoObject, size: tuple[int, int], path: Path, classes:
     except LabelMapError as error:
         raise LabellingError(f"{where}: {error}") from None
     return Piece(id_, nanoseconds, where, partial(_draw, object_.outline, size, box))
+
+
+def _undefined(object_: coco.CocoObject, where: str) -> str:
+    return f"{where}: has the {object_.lacks}, which the file does not define"
 
 
 def _turned(size: tuple[int, int]) -> tuple[int, int]:

@@ -108,7 +108,8 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
             )
             print(f"{counted(one.replaced, 'image')} had a label in truth {name!r}, which is replaced{more}")
     several = tuple((name, one.new + one.replaced) for name, one in kept.items()) if len(kept) > 1 else ()
-    return Imported(truth if several else next(iter(kept)), new, replaced, discarded, len(failures), several)
+    first = failures[0].reason if failures else ""
+    return Imported(truth if several else next(iter(kept)), new, replaced, discarded, len(failures), several, first)
 
 
 class Kept:

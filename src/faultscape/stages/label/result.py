@@ -65,7 +65,7 @@ class Exported:
 
 @dataclass(frozen=True)
 class Imported:
-    """What `label import` took in."""
+    """What `label import` took in; ``first`` says why the first label that was not usable is not."""
 
     truth: str
     new: int
@@ -73,6 +73,7 @@ class Imported:
     discarded: int
     failures: int
     several: tuple[tuple[str, int], ...] = ()  # (truth, labels) of each annotator, where a tool names some
+    first: str = ""
 
     def __repr__(self) -> str:
         each = f"\n{', '.join(f'{truth}: {number}' for truth, number in self.several)}" if self.several else ""
@@ -83,7 +84,8 @@ class Imported:
             f"{self.failures} not usable (failures.csv)" if self.failures else "",
         ]
         of = f"{len(self.several)} annotators" if self.several else f"truth {self.truth}"
-        return f"{of}: {', '.join(filter(None, parts)) or 'nothing new'}{each}"
+        why = f"; the first: {self.first}" if self.first else ""
+        return f"{of}: {', '.join(filter(None, parts)) or 'nothing new'}{why}{each}"
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
                 replaced=one.replaced + found.replaced,
                 failures=one.failures + found.failures,
                 begun=one.begun + bool(drawn),
+                first=one.first or found.first,
             )
         if TRAINING in names and (folder / who / TRAINING).is_dir():
             training, mean = _compared(root, folder / who / TRAINING, options, form)
