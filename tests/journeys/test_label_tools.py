@@ -71,6 +71,7 @@ def test_masks_go_out_and_come_back_pixel_by_pixel(study: str, world: tuple[str,
     truth = "labels-ann" if name.startswith("label-studio") else "labels"
     number = int(re.match(r"\d+", said)[0])
     assert (taken.truth, taken.new, taken.failures) == (truth, number, 0)
+    assert repr(taken).endswith(f"\n{number} of {number} labels are exactly model-1's maps: were they corrected?")
     found, corpus = codes(study, truth), world[1]
     assert len(found) == number
     for image, code in found.items():
@@ -110,6 +111,23 @@ def test_each_persons_labels_are_a_truth_of_their_own(study: str, tmp_path: Path
     assert f"labels-ann: {len(one)}, labels-ben-x.org: {len(one)}" in out
     assert codes(study, "labels-ann") != codes(study, "labels-ben-x.org")
     assert set(label_maps.truths(Path(study))) == {"labels-ann", "labels-ben-x.org"}
+
+
+def test_labels_most_of_which_somebody_corrected_are_no_models(
+    study: str, world: tuple[str, made.Corpus], tmp_path: Path
+) -> None:
+    number = fs.label.export(study, str(tmp_path / "out"), format="png", prefill="model-1").images
+    masks = sorted((tmp_path / "out" / "labels").rglob("*.png"))
+    for count, mask in enumerate(masks, 1):
+        ids = np.array(Image.open(mask))
+        ids[0, 0] = (ids[0, 0] + 1) % 3
+        made.write(mask, ids)
+        said = repr(fs.label.import_(study, str(tmp_path / "out"))).partition("\n")[2]
+        left = number - count
+        assert said == (
+            f"{left} of {number} labels are exactly model-1's maps: were they corrected?" if 2 * left > number else ""
+        )
+    assert "exactly" not in repr(fs.label.import_(study, str(world[1].truth)))
 
 
 def test_one_wrong_image_costs_itself_alone(study: str, tmp_path: Path) -> None:

@@ -142,7 +142,9 @@ def _of_tool(
 
 
 def import_masks(root: Path, source: Path, truth: str, kept: Path, called: str) -> Imported:
-    """Take in the masks of one person from a file or a folder as a truth of theirs, whomever the file names, ``called`` so in place of the path ``kept``; errors as `import_labels`. What is wrong with each label stands in failures.csv, which the page lists."""
-    return replace(
-        masks.import_(root, ImportOptions(str(source), truth, of_one=True, kept=str(kept), called=called), None), first=""
-    )
+    """Take in the masks of one person from a file or a folder as a truth of theirs, whomever the file names, ``called`` so in place of the path ``kept``; errors as `import_labels`.
+
+    Whoever draws is told nothing of models; what is wrong with each label stands in failures.csv, which the page lists.
+    """
+    options = ImportOptions(str(source), truth, of_one=True, kept=str(kept), called=called)
+    return replace(masks.import_(root, options, None), first="", copies=())

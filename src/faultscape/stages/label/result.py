@@ -65,7 +65,7 @@ class Exported:
 
 @dataclass(frozen=True)
 class Imported:
-    """What `label import` took in; ``first`` says why the first label that was not usable is not."""
+    """What `label import` took in; ``first`` says why the first label that was not usable is not, ``copies`` which model's maps most of the labels are, pixel by pixel."""
 
     truth: str
     new: int
@@ -74,6 +74,7 @@ class Imported:
     failures: int
     several: tuple[tuple[str, int], ...] = ()  # (truth, labels) of each annotator, where a tool names some
     first: str = ""
+    copies: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         each = f"\n{', '.join(f'{truth}: {number}' for truth, number in self.several)}" if self.several else ""
@@ -85,7 +86,8 @@ class Imported:
         ]
         of = f"{len(self.several)} annotators" if self.several else f"truth {self.truth}"
         why = f"; the first: {self.first}" if self.first else ""
-        return f"{of}: {', '.join(filter(None, parts)) or 'nothing new'}{why}{each}"
+        same = "".join(f"\n{line}" for line in self.copies)
+        return f"{of}: {', '.join(filter(None, parts)) or 'nothing new'}{why}{each}{same}"
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,8 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
                 first = first or error
                 print(f"{where}: left out: {error}")
                 continue
+            for line in found.copies:
+                print(f"{where}: {line}")
             drawn = found.new + found.replaced + found.failures
             one = replace(
                 one,
