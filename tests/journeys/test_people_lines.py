@@ -229,6 +229,8 @@ def test_a_file_stays_as_it_is_while_nobody_has_said_anything(study: str, tmp_pa
 def test_a_link_is_shown_once_and_a_new_one_replaces_it(study: str) -> None:
     first = fs.label.invite(study, " Ann  Lee ")
     again = fs.label.invite(study, "Ann Lee", organiser=True)
+    assert repr(first).endswith("; the link is shown this once")
+    assert repr(again).endswith("; the link is shown this once, and the earlier link no longer works")
     people = Annotators(Path(study))
     assert (first.name, first.pseudonym) == (again.name, again.pseudonym)
     assert people.by_token(first.token) is None

@@ -228,14 +228,16 @@ class ChecksTaken:
 
 @dataclass(frozen=True)
 class Invited:
-    """Whom `label invite` invited: the link's path and token, which is shown this once."""
+    """Whom `label invite` invited: the link's path and token, which is shown this once; ``again`` where it replaces an earlier link."""
 
     name: str
     pseudonym: str
     token: str
+    again: bool = False
 
     def __repr__(self) -> str:
-        return f"{self.name} ({self.pseudonym}) comes in at ADDRESS/join/{self.token}, ADDRESS being what `faultscape label serve` prints; the link is shown this once"
+        earlier = ", and the earlier link no longer works" if self.again else ""
+        return f"{self.name} ({self.pseudonym}) comes in at ADDRESS/join/{self.token}, ADDRESS being what `faultscape label serve` prints; the link is shown this once{earlier}"
 
 
 @dataclass(frozen=True)
