@@ -163,7 +163,10 @@ def keep_labels(
                 out.replaced += image.id in held
                 out.new += image.id not in held
                 now = StoredMap(image.id, runs.encode(label_map))
-                if (before := held.get(image.id, now)).runs != now.runs:
+                before = held.get(image.id, now)
+                if before.runs != now.runs and np.array_equal(runs.decode(before.runs), label_map):
+                    now = before  # the same numbers, in other bytes: 8 bits wide and 16
+                elif before.runs != now.runs:
                     other.append(before)
                 held[image.id] = now
                 tick(1)
