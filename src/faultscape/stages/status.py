@@ -40,7 +40,7 @@ def _read_status(root: Path, place: str) -> tuple[tuple[Row, ...], str, bool, st
 def _instead(snapshot: Snapshot, found: Iterable[Node], line: str) -> str:
     """Return the line that asks people in their browsers, where the next one writes files for a labelling tool and there is something to ask."""
     name = next((node.name for node in found if node.artefact == LABELS_OF_SELECTION.name and node.line == line), None)
-    if name is None or not (snapshot.settings.classifies or snapshot.current(name).rows):
+    if name is None or not (snapshot.settings.classifies or snapshot.current(name).duels):
         return ""
     options = {"selection": None if name == MAIN else name, "truth": None if snapshot.truth == LABELS else snapshot.truth}
     return " ".join([f"faultscape label serve {snapshot.place}", *option_words(options)])
