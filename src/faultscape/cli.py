@@ -1,6 +1,6 @@
 """The command line: one sub-command for each verb, loaded when it is called, its options read off the verb's signature and docstring.
 
-Conventions: a result is printed as its repr; a mistake is one line on standard error and exit status 2; Ctrl-C ends with 130 and loses nothing.
+Conventions: a result is printed as its repr, and may say the exit status (1: it ran, and the answer is no); a mistake is one line on standard error and exit status 2; Ctrl-C ends with 130 and loses nothing.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ def main(words: list[str] | None = None) -> int:
         cure = write_cure(error) if isinstance(error, OSError) else ""
         print(f"faultscape: {_line(error) or 'this does not fit into memory'}{cure and f'; {cure}'}", file=sys.stderr)
         return 2
-    return 0
+    return getattr(result, "exit_status", 0)
 
 
 def program() -> None:

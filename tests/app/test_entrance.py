@@ -69,6 +69,14 @@ def test_this_machine_alone_is_listened_to_unless_told_and_the_key_is_its_owners
     assert (root / ".serve-key").stat().st_mode & 0o777 == 0o600
 
 
+def test_the_first_organiser_keeps_the_link_when_the_server_starts_again(root: Path) -> None:
+    again = "the organiser comes in by the earlier link; for a new one: faultscape label invite "
+    for said in ("come in as the organiser, and invite others, at http://", again):
+        with served(root, "--invites") as (process, _):
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith(said)
+
+
 def test_where_others_reach_the_server_a_link_is_needed_and_names_are_refused(root: Path) -> None:
     import httpx2
 

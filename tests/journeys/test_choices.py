@@ -94,7 +94,7 @@ def test_four_models_two_people_forced_choice(world: tuple[str, made.Corpus]) ->
     assert set(standings.rankings) == {"aggressiveness", "resistance", "choices_bradley_terry"}
     assert standings.rankings["choices_bradley_terry"].order == sorted(corpus.models)  # each errs more than the one before
     assert standings.labels["choices"] == len(choices)
-    assert any(f"{len(choices)} choices between two models say what both are worth" in note for note in standings.notes)
+    assert any(f"{len(choices)} choices between two models decide " in note for note in standings.notes)
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_masks_count_where_they_are_and_choices_elsewhere(own: str, world: tuple
     assert mixed.labels["by_choice"] == asked - len(some)
     assert only.labels["by_choice"] == asked
     assert {"reuse_mean", "choices_bradley_terry"} <= set(mixed.rankings)
-    assert any(f"on {asked - len(some)} of {asked} chosen images that have no label" in note for note in mixed.notes)
+    assert any(f"decide {asked - len(some)} of {asked} chosen images, which have no label" in note for note in mixed.notes)
     everything = [image for image in {one.image for one in choices} if image not in some]
     for image in everything:
         made.write(tmp_path / "masks" / f"{image}.png", corpus.truths[corpus.ids.index(image)])

@@ -296,7 +296,9 @@ def test_a_tie_is_void_or_what_the_most_skilled_says(study: Path, corpus: made.C
         assert (kept(study, "skill")[image] == np.where(votes.max(0) >= 2, votes.argmax(0), maps[best][image])).all()
 
 
-def test_images_that_one_person_labelled_are_left_out_unless_asked_for(study: Path, corpus: made.Corpus, tmp_path: Path) -> None:
+def test_images_that_one_person_labelled_are_left_out_unless_asked_for(
+    study: Path, corpus: made.Corpus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for who, ids in (("ann", corpus.ids[:4]), ("ben", corpus.ids[2:5])):
         for id_ in ids:
             made.write(tmp_path / who / f"{id_}.png", corpus.truths[corpus.ids.index(id_)])
@@ -305,6 +307,9 @@ def test_images_that_one_person_labelled_are_left_out_unless_asked_for(study: Pa
     assert (found.new, found.alone, found.discuss) == (2, 3, ())
     assert "3 images left out, which fewer than 2 labelled" in repr(found)
     assert kept(study, "both").keys() == set(corpus.ids[2:4])
+    capsys.readouterr()
+    assert fs.label.import_(str(study), str(tmp_path / "ben"), truth="both").replaced == 2
+    assert "2 images had a label in truth 'both', which is replaced\n" in capsys.readouterr().out  # none of them differs
     assert fs.label.consensus(str(study), of=["ann", "ben"], truth="any", least=1).new == 5
     made.write(tmp_path / "eve" / f"{corpus.ids[9]}.png", corpus.truths[9])
     fs.label.import_(str(study), str(tmp_path / "eve"), truth="eve")

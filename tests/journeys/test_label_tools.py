@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import faultscape as fs
 import made
@@ -70,6 +71,7 @@ def test_masks_go_out_and_come_back_pixel_by_pixel(study: str, world: tuple[str,
     truth = "labels-ann" if name.startswith("label-studio") else "labels"
     number = int(re.match(r"\d+", said)[0])
     assert (taken.truth, taken.new, taken.failures) == (truth, number, 0)
+    assert repr(taken).endswith(f"\n{number} of {number} labels are exactly model-1's maps: were they corrected?")
     found, corpus = codes(study, truth), world[1]
     assert len(found) == number
     for image, code in found.items():
@@ -111,6 +113,23 @@ def test_each_persons_labels_are_a_truth_of_their_own(study: str, tmp_path: Path
     assert set(label_maps.truths(Path(study))) == {"labels-ann", "labels-ben-x.org"}
 
 
+def test_labels_most_of_which_somebody_corrected_are_no_models(
+    study: str, world: tuple[str, made.Corpus], tmp_path: Path
+) -> None:
+    number = fs.label.export(study, str(tmp_path / "out"), format="png", prefill="model-1").images
+    masks = sorted((tmp_path / "out" / "labels").rglob("*.png"))
+    for count, mask in enumerate(masks, 1):
+        ids = np.array(Image.open(mask))
+        ids[0, 0] = (ids[0, 0] + 1) % 3
+        made.write(mask, ids)
+        said = repr(fs.label.import_(study, str(tmp_path / "out"))).partition("\n")[2]
+        left = number - count
+        assert said == (
+            f"{left} of {number} labels are exactly model-1's maps: were they corrected?" if 2 * left > number else ""
+        )
+    assert "exactly" not in repr(fs.label.import_(study, str(world[1].truth)))
+
+
 def test_one_wrong_image_costs_itself_alone(study: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     number = fs.label.export(study, str(out), format="cvat", prefill="model-0").images
@@ -140,13 +159,65 @@ def test_check_says_whether_a_tool_will_take_a_file(study: str, tmp_path: Path, 
     said = repr(fs.label.check(str(out / "annotations.xml")))
     assert "1 thing that CVAT for images 1.1 will not take, or show otherwise:" in said
     assert "zebra" in said
+    assert main(["label", "check", str(out)]) == 1
     (tmp_path / "notes.txt").write_text("hello")
     with refused(LabellingError, "is of no format of a labelling tool that is known .labelme, cvat, "):
         fs.label.check(str(tmp_path / "notes.txt"))
-    with refused(LabellingError, "there is no such file"):
-        fs.label.check(str(tmp_path / "nothing.json"))
+    for name in ("nothing.json", "nothing"):
+        with refused(LabellingError, f"{name}: there is no such file or folder"):
+            fs.label.check(str(tmp_path / name))
     with refused(OptionError, "--format csv: nothing is known of what a tool takes of it"):
         fs.label.check(str(out), format="csv")
+
+
+@pytest.mark.parametrize(
+    "form", ["labelme", "cvat", "cvat-masks", "label-studio", "label-studio-bitmask", "coco-panoptic", "coco"]
+)
+def test_check_looks_at_the_photos_that_lie_beside_a_file(study: str, tmp_path: Path, form: str) -> None:
+    out = tmp_path / "out"
+    fs.label.export(study, str(out), format=form, prefill="model-0")
+    before = fs.label.check(str(out), format=form).problems
+    assert not re.search("photo .*not there|is no photo|pixels", "\n".join(before))
+    wide, gone = sorted(out.rglob("*photo *.png") if form == "labelme" else (out / "images").rglob("*.png"))[:2]
+    with Image.open(wide) as photo:
+        photo.resize((photo.width + 1, photo.height)).save(wide)
+    gone.unlink()
+    said = "\n".join(set(fs.label.check(str(out), format=form).problems) - {*before})
+    assert re.search(rf"{wide.name}: is \d+ x \d+ pixels, in |its photo \d+ x \d+; LabelMe refuses it", said)
+    assert re.search(rf"there is no photo '.*{gone.stem}|its photo '{gone.name}' is not there", said)
+    assert len(said.splitlines()) == 2
+
+
+def test_check_looks_at_the_pictures_of_pairs(study: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    fs.label.export(study, str(out), format="label-studio-pairs")
+    assert fs.label.check(str(out)).problems == ()
+    gone = min((out / "pairs").iterdir())
+    gone.unlink()
+    assert fs.label.check(str(out)).problems == (f"{out / 'pairs.json'}: there is no photo 'pairs/{gone.name}' in pairs/",)
+
+
+@pytest.mark.parametrize(("name", "beside", "title"), [
+    ("tasks.json", "label_config.xml", "Label Studio"), ("pairs.json", "label_config.xml", "Label Studio's pairs"), ("questions.json", "label_config.xml", "Label Studio's questions"),
+    ("instances_val.json", "", "COCO"), ("panoptic.json", "", "COCO panoptic"), ("street.json", "street.png", "LabelMe"),
+])  # fmt: skip
+def test_damaged_json_is_of_the_tool_that_its_place_shows(tmp_path: Path, name: str, beside: str, title: str) -> None:
+    (tmp_path / name).write_text('[{"id": 1, "da')
+    if beside:
+        (tmp_path / beside).write_text("<View/>")
+    for path in (tmp_path, tmp_path / name):
+        found = fs.label.check(str(path))
+        assert found.format == title
+        assert len(found.problems) == 1
+
+
+def test_damaged_json_of_which_nothing_shows_the_tool_is_blamed_on_none(tmp_path: Path) -> None:
+    (tmp_path / "export.json").write_text('[{"id": 1, "da')
+    with refused(
+        LabellingError, "export.json: is no readable JSON .Unterminated string.*; if you know its format, name it with --format"
+    ):
+        fs.label.check(str(tmp_path))
+    assert fs.label.check(str(tmp_path), format="labelme").format == "LabelMe"
 
 
 def chosen(task: dict, word: str, by: int, seconds: float = 2.5) -> dict:

@@ -290,3 +290,20 @@ def test_a_report_waits_for_its_reference_images_and_measures_for_their_metric_a
     taken = repr(fs.label.remove(study, all_=True, truth="gt"))
     assert "truth gt has no labels any more; bring some in with `faultscape label import" in words(study)
     assert "all is done" not in taken
+
+
+def test_status_names_the_page_that_asks_where_there_is_something_to_ask(tmp_path: Path) -> None:
+    it = made_answers.study(tmp_path / "made", images=20)
+    fs.select(it.study, as_="few", selector="random", budget=4, engine="local")
+    state = fs.status(it.study)
+    assert state.next == f"faultscape label export {it.study} OUT --format csv --selection few"
+    assert state.instead == f"faultscape label serve {it.study} --selection few"
+    import_labels(it, it.images)
+    assert fs.status(it.study).instead == ""
+    corpus = made.corpus(tmp_path / "corpus", images=6, models=2)
+    study = str(made.collected(corpus, tmp_path / "maps", shard_size=4))
+    fs.predict(study, {name: str(path) for name, path in corpus.models.items()}, engine="local")
+    fs.compare(study, engine="local")
+    fs.select(study, selector="random", budget=3, engine="local")
+    assert fs.status(study).next.startswith(f"faultscape label export {study} OUT")
+    assert "or:" not in repr(fs.status(study))  # drawn for all models: there is no pair to choose between

@@ -21,6 +21,7 @@ from faultscape.study.answers.labels import Answers, Discard
 from faultscape.study.answers.schema import SAID, TRAINING, tables
 from faultscape.study.answers.tags import Tag, Tags
 from faultscape.study.settings import read_settings
+from faultscape.study.tables.corpus import read_corpus
 from faultscape.study.tables.logs import read_failures
 from refusals import refused
 
@@ -191,9 +192,45 @@ def test_a_line_that_cannot_be_used_costs_itself_alone(study: str, tmp_path: Pat
         fs.label.answers(study, str(tmp_path / "said.txt"))
 
 
+def test_a_tag_of_an_unknown_model_or_outside_of_its_photo_costs_its_line_alone(study: str, tmp_path: Path) -> None:
+    good = {"kind": "tag", "image": "part0/photo 000", "tag": "night", "annotator": "ann"}
+    odd = [{"model": "nomodel"}, {"region": "abc"}, {"region": "9999,9999,10,10"}, {"region": "0,0,0,5"}, {"kind": "bogus"}]
+    lines = [*(good | one for one in odd), {"kind": "bogus"}, {"kind": ["tag"]}, {"kind": "tag"}]
+    good |= {"model": "model-1", "region": "0,01,2,3"}
+    (tmp_path / "said.jsonl").write_text("\n".join(json.dumps(line) for line in [*lines, good]))
+    taken = fs.label.import_(study, str(tmp_path / "said.jsonl"))
+    assert (taken.kinds, taken.failures) == ((("tag", 1),), 8)
+    assert Tags(Path(study)).tags() == [Tag("part0/photo 000", "night", "ann", "model-1", "0,1,2,3")]
+    photo = next(image for image in read_corpus(Path(study)) if image.id == "part0/photo 000")
+    within = f"a region is X,Y,WIDTH,HEIGHT within the photo, {photo.width} x {photo.height} pixels; got "
+    known = "is not known; use choice, answer, discard, vote, keep, tag or check"
+    assert sorted(f.reason.partition(", ")[2] for f in read_failures(Path(study)) if f.stage == "answers") == [
+        "line 1: 'nomodel' is no model of the study",
+        f"line 2: {within}'abc'",
+        f"line 3: {within}'9999,9999,10,10'",
+        f"line 4: {within}'0,0,0,5'",
+        f"line 5: the kind 'bogus' {known}",
+        f"line 6: the kind 'bogus' {known}",
+        f"line 7: the kind \"['tag']\" {known}",
+        "line 8: a line of kind 'tag' lacks 'image'",
+    ]
+
+
+def test_a_file_stays_as_it_is_while_nobody_has_said_anything(study: str, tmp_path: Path) -> None:
+    file = tmp_path / "said.jsonl"
+    written = repr(fs.label.answers(study, str(file)))
+    assert written == f"{file}: nobody has said anything yet, so no file was written"
+    assert not file.exists()
+    file.write_text("of another study\n")
+    assert repr(fs.label.answers(study, str(file))) == written
+    assert file.read_text() == "of another study\n"
+
+
 def test_a_link_is_shown_once_and_a_new_one_replaces_it(study: str) -> None:
     first = fs.label.invite(study, " Ann  Lee ")
     again = fs.label.invite(study, "Ann Lee", organiser=True)
+    assert repr(first).endswith("; the link is shown this once")
+    assert repr(again).endswith("; the link is shown this once, and the earlier link no longer works")
     people = Annotators(Path(study))
     assert (first.name, first.pseudonym) == (again.name, again.pseudonym)
     assert people.by_token(first.token) is None

@@ -231,6 +231,7 @@ def test_annotations_are_painted_in_the_order_of_the_file_polygons_and_runs_alik
     ("row", "says"),
     [
         ({"category_id": 90, "segmentation": BOX}, "'zebra' is no class"),
+        ({"category_id": 77, "segmentation": BOX}, "has the category_id 77, which the file does not define"),
         ({"category_id": 1, "segmentation": {"size": [6, 4], "counts": [0, 4, 20]}}, r"are of the size \[6, 4\]"),
         ({"category_id": 1, "segmentation": {"size": [4, 6], "counts": [0, 4, 21]}}, "cover 25 pixels, its image has 24"),
         ({"category_id": 1, "segmentation": {"size": [4, 6], "counts": [-4, 28]}}, "whole numbers from 0 on"),
@@ -283,6 +284,7 @@ def told(form: Any, path: Path) -> list[str]:
             {"images": [{"id": k, "file_name": "a.png", "width": 6, "height": 4} for k in (7, 8)]},
             "i.json, images: 2 have the file_name 'a.png'",
         ),
+        ({"category_id": 77}, {}, "i.json, annotations[0]: has the category_id 77, which the file does not define"),
         ({}, {"categories": [{"id": k, "name": "cow"} for k in (1, 2)]}, "i.json, categories: 2 have the name 'cow'"),
     ],
 )

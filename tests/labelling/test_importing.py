@@ -74,7 +74,9 @@ def test_a_damaged_truth_is_never_said_to_be_deleted_lightly(corpus: made.Corpus
 def test_what_failed_in_an_earlier_import_stays_said(corpus: made.Corpus, study: str, tmp_path: Path) -> None:
     first = masks(corpus, tmp_path / "first", 0)
     made.write(first / f"{corpus.ids[1]}.png", np.zeros((5, 5), np.uint8))
-    fs.label.import_(study, str(first))
+    took = repr(fs.label.import_(study, str(first)))
+    assert "1 image added, 1 not usable (failures.csv); the first: " in took
+    assert "is 5 x 5 pixels, its photo " in took
     fs.label.import_(study, str(masks(corpus, tmp_path / "second", 2)))
     assert [f.image for f in read_failures(Path(study)) if f.stage == "label"] == [corpus.ids[1]]
     fs.label.import_(study, str(masks(corpus, tmp_path / "third", 1)))

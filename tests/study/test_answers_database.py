@@ -351,8 +351,8 @@ def test_a_password_in_an_address_is_refused_since_later_commands_would_lack_it(
 
 
 ODD = {
-    "postgres://ann@127.0.0.1:1/answers": "cannot write postgres://ann@127.0.0.1:1/answers: OperationalError: connection failed",
-    "postgresql://ann@/answers?host=/nowhere/at/all": "cannot write postgresql://ann@/answers.*nowhere",
+    "postgres://ann@127.0.0.1:1/answers": "the database postgres://ann@127.0.0.1:1/answers cannot be reached: connection failed",
+    "postgresql://ann@/answers?host=/nowhere/at/all": "the database postgresql://ann@/answers.* cannot be reached: .*nowhere",
     "postgresql://ann:Geheim9@host:port/answers": "--database is no address of a database",
     "Geheim9": "--database is no address of a database",
     "": "--database",
@@ -383,7 +383,7 @@ def test_a_server_that_is_gone_is_one_line_whoever_asks(study: Path) -> None:
     write_settings(study, read_settings(study).model_copy(update={"answers": gone}))
     for ask in (Answers(study).answers, Choices(study).choices, lambda: fs.status(str(study)), Annotators(study).everybody):
         with refused(
-            StudyError, re.escape("cannot read postgresql://ann@127.0.0.1:1/answers: OperationalError: connection failed")
+            StudyError, re.escape("the database postgresql://ann@127.0.0.1:1/answers cannot be reached: connection failed")
         ):
             ask()
 

@@ -32,12 +32,13 @@ Id = int | str
 
 @dataclass(frozen=True)
 class CocoObject:
-    """One annotation: its number in the file, its class, whether it is a crowd, and its outline as the file has it, not looked at yet."""
+    """One annotation: its number in the file, its class, whether it is a crowd, and its outline as the file has it, not looked at yet; ``lacks`` says what of it the file does not define."""
 
     number: int
     class_: str
     crowd: bool
     outline: object
+    lacks: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,8 @@ def coco_of(data: bytes, path: str | os.PathLike[str]) -> tuple[CocoImage, ...]:
     return images_of(document, path)
 
 
-def images_of(document: Any, path: str | os.PathLike[str]) -> tuple[CocoImage, ...]:
-    """Return the images of a file whose JSON was read already, as `coco_of` does."""
+def images_of(document: Any, path: str | os.PathLike[str], *, each: bool = False) -> tuple[CocoImage, ...]:
+    """Return the images of a file whose JSON was read already, as `coco_of` does; with ``each`` an annotation of an undefined category is one without a class, so that it costs its own image alone."""
     images, annotations, categories = (_table(document, name, path) for name in ("images", "annotations", "categories"))
     names: dict[Id, str] = {}
     for k, category in enumerate(categories):
@@ -103,10 +104,13 @@ def images_of(document: Any, path: str | os.PathLike[str]) -> tuple[CocoImage, .
         heads[id_], objects[id_] = (file, (int(size[0]), int(size[1]))), []  # pyright: ignore[reportArgumentType] - they are whole numbers
     for k, annotation in enumerate(annotations):
         image, category = (_id(annotation, name, f"annotations[{k}]", path) for name in ("image_id", "category_id"))
+        lacks = ""
         if image not in objects or category not in names:
-            lacks = f"image_id {image!r}" if image not in objects else f"category_id {category!r}"
-            raise CorpusError(f"{path}: annotations[{k}] has the {lacks[:80]}, which the file does not define")
-        objects[image].append(CocoObject(k, names[category], bool(annotation.get("iscrowd", 0)), annotation.get("segmentation")))
+            lacks = (f"image_id {image!r}" if image not in objects else f"category_id {category!r}")[:80]
+            if not each or image not in objects:
+                raise CorpusError(f"{path}: annotations[{k}] has the {lacks}, which the file does not define")
+        crowd, outline = bool(annotation.get("iscrowd", 0)), annotation.get("segmentation")
+        objects[image].append(CocoObject(k, names.get(category, ""), crowd, outline, lacks))
     return tuple(CocoImage(file, size, tuple(objects[id_])) for id_, (file, size) in heads.items())
 
 

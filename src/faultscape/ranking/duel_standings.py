@@ -190,10 +190,15 @@ def rank_accuracies(
 
 
 def _choices_text(answers: int, images: int, chosen: int, *, labels: bool) -> str:
-    """Return what to say of people's choices: how many count, and for which images.
+    """Return what to say of people's choices: how many there are, and on which images they count, where some have ``labels``.
 
     >>> _choices_text(60, 30, 45, labels=False)
-    '60 choices between two models say what both are worth on 30 of 45 chosen images; intervals redraw images, not people'
+    '60 choices between two models decide 30 of 45 chosen images; intervals redraw images, not people'
+    >>> _choices_text(39, 0, 12, labels=True)
+    '39 choices between two models decide no chosen image: those that they are about have a label, which counts instead'
     """
-    which = " that have no label" if labels else ""
-    return f"{counted(answers, 'choice')} between two models say what both are worth on {images} of {chosen} chosen images{which}; intervals redraw images, not people"
+    said = f"{counted(answers, 'choice')} between two models decide{'s' if answers == 1 else ''}"
+    if not images:
+        return f"{said} no chosen image: those that they are about have a label, which counts instead"
+    which = f", which {'has' if images == 1 else 'have'} no label" if labels else ""
+    return f"{said} {images} of {chosen} chosen images{which}; intervals redraw images, not people"

@@ -2,32 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from faultscape.errors import StudyChangedError
+from faultscape.stages.artefacts.labels import LABELS_OF_SELECTION
+from faultscape.stages.evidence import LABELS
+from faultscape.stages.given_options import option_words
 from faultscape.stages.graph import Node, is_stuck, next_line, nodes
 from faultscape.stages.snapshot import Snapshot
 from faultscape.study.lock import unfinished
+from faultscape.study.tables.selections import MAIN
 
 TRIES = 10
 Row = tuple[str, str, str]  # verb, state, words
 _UNSHOWN = ("discards", "answers")  # they are never to be made
 
 
-def read_status(root: Path, place: str) -> tuple[tuple[Row, ...], str, bool]:
-    """Return the rows of a study, what to type next, and whether a person must mend something first where that is nothing; ``place`` is how the line that asks names the study."""
+def read_status(root: Path, place: str) -> tuple[tuple[Row, ...], str, bool, str]:
+    """Return the rows of a study, what to type next, whether a person must mend something first where that is nothing, and what else would do instead, '' where nothing; ``place`` is how the line that asks names the study."""
     for _ in range(TRIES):  # nobody holds the study for this: another faultscape may be writing to it
         with suppress(StudyChangedError):
             return _read_status(root, place)
     return _read_status(root, place)
 
 
-def _read_status(root: Path, place: str) -> tuple[tuple[Row, ...], str, bool]:
+def _read_status(root: Path, place: str) -> tuple[tuple[Row, ...], str, bool, str]:
     if line := unfinished(root):  # meanwhile its files may say one thing and another
-        return (("predict", "stale", "a change of models was interrupted; finish it first"),), line, False
-    found = nodes(Snapshot(root, place))
-    return tuple(_row(node) for node in found if node.artefact not in _UNSHOWN), next_line(found), is_stuck(found)
+        return (("predict", "stale", "a change of models was interrupted; finish it first"),), line, False, ""
+    found = nodes(snapshot := Snapshot(root, place))
+    line = next_line(found)
+    rows = tuple(_row(node) for node in found if node.artefact not in _UNSHOWN)
+    return rows, line, is_stuck(found), _instead(snapshot, found, line)
+
+
+def _instead(snapshot: Snapshot, found: Iterable[Node], line: str) -> str:
+    """Return the line that asks people in their browsers, where the next one writes files for a labelling tool and there is something to ask."""
+    name = next((node.name for node in found if node.artefact == LABELS_OF_SELECTION.name and node.line == line), None)
+    if name is None or not (snapshot.settings.classifies or snapshot.current(name).duels):
+        return ""
+    options = {"selection": None if name == MAIN else name, "truth": None if snapshot.truth == LABELS else snapshot.truth}
+    return " ".join([f"faultscape label serve {snapshot.place}", *option_words(options)])
 
 
 def _row(node: Node) -> Row:

@@ -101,7 +101,7 @@ def import_(
 
 
 def check(file: Place, *, format: str | None = None) -> Checked:
-    """Say whether a labelling tool will take a file, and what of it not, before somebody uploads it.
+    """Say whether a labelling tool will take a file, and what of it not, before somebody uploads it; the line ends with exit status 1 where it will not take all.
 
     Parameters
     ----------

@@ -10,18 +10,20 @@ from faultscape.stages.change_result import next_words
 
 @dataclass(frozen=True)
 class Status:
-    """Each stage with its state and a sentence, and the next command; '' when all is done, or, ``stuck``, when a person must mend something first, which the sentences say."""
+    """Each stage with its state and a sentence, and the next command; '' when all is done, or, ``stuck``, when a person must mend something first, which the sentences say; ``instead`` is a command that would do as well, '' where there is none."""
 
     study: str
     stages: tuple[tuple[str, str, str], ...]
     next: str
     stuck: bool = False
+    instead: str = ""
 
     def __repr__(self) -> str:
         lines = [f"{self.study}"]
         width = max(8, *(len(stage) for stage, _, _ in self.stages)) if self.stages else 8
         lines += [f"  {stage:<{width}} {state:<8} {words}" for stage, state, words in self.stages]
-        return "\n".join([*lines, f"next: {next_words(self.next, stuck=self.stuck)}"])
+        lines += [f"next: {next_words(self.next, stuck=self.stuck)}"]
+        return "\n".join([*lines, f"or:   {self.instead}"] if self.instead else lines)
 
 
 def status(study: Place) -> Status:

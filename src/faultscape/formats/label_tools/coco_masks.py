@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from faultscape.errors import CorpusError, ImageError, LabellingError, LabelMapError
+from faultscape.errors import CorpusError, LabellingError, LabelMapError
 from faultscape.formats import coco
 from faultscape.formats.label_tools.named_ids import VOID, id_of, nothing_of
 from faultscape.formats.label_tools.named_masks import (
@@ -29,12 +29,11 @@ from faultscape.formats.label_tools.named_masks import (
     painted,
 )
 from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
-from faultscape.formats.pictures import size_of
+from faultscape.formats.photos_beside import FOLDER, size_fault
 from faultscape.nouns import Classes
 
 NAME = "instances.json"
 _END = 1 << 20
-_PHOTO_HEAD = 1 << 20  # of a photo, in which its size stands
 
 
 def categories_of(classes: Classes) -> list[dict[str, Any]]:
@@ -93,6 +92,7 @@ def check(path: Path) -> list[str]:
         for object_ in image.objects:
             where = f"{path}, annotations[{object_.number}]"
             row = document["annotations"][object_.number]
+            said += [_undefined(object_, where)] if object_.lacks else []
             try:
                 check_size(_turned(image.size), where)
                 coco.measure(object_.outline, image.size)
@@ -147,20 +147,15 @@ def photo_at_fault(path: Path, file: str, size: tuple[int, int]) -> list[str]:
     parts = Path(file).parts
     if not file or Path(file).is_absolute() or ".." in parts or "\0" in file:
         return [f"{path}: the file_name {file[:80]!r} leads out of its folder"]
-    photo = next((at for at in (path.parent / file, path.parent / "images" / file) if at.is_file()), None)
+    photo = next((at for at in (path.parent / file, path.parent / FOLDER / file) if at.is_file()), None)
     if photo is None:
-        return [f"{path}: there is no photo {file[:80]!r} beside it, nor in images/"]
-    try:
-        with open(photo, "rb") as stream:
-            found = size_of(stream.read(_PHOTO_HEAD), photo)
-    except (OSError, ImageError):
-        return [f"{photo}: is no image that can be read"]
-    return [] if found == size else [f"{photo}: is {found[0]} x {found[1]} pixels, in {path.name} {size[0]} x {size[1]}"]
+        return [f"{path}: there is no photo {file[:80]!r} beside it, nor in {FOLDER}/"]
+    return [fault] if (fault := size_fault(photo, path, size)) else []
 
 
 def _images(document: Any, path: Path) -> tuple[coco.CocoImage, ...]:
     try:
-        return coco.images_of(document, path)
+        return coco.images_of(document, path, each=True)
     except CorpusError as error:
         raise LabellingError(str(error)) from None
 
@@ -177,6 +172,8 @@ def _ids(image: coco.CocoImage, path: Path, where: str, classes: Classes) -> np.
 
 def _piece(object_: coco.CocoObject, size: tuple[int, int], path: Path, classes: Classes) -> Piece:
     where = f"{path}, annotations[{object_.number}]"
+    if object_.lacks:
+        raise LabellingError(_undefined(object_, where))
     name = object_.class_ if object_.class_ in classes.names else {n.strip(): n for n in classes.names}.get(object_.class_)
     id_ = id_of(name or object_.class_, classes, where)
     try:
@@ -184,6 +181,10 @@ def _piece(object_: coco.CocoObject, size: tuple[int, int], path: Path, classes:
     except LabelMapError as error:
         raise LabellingError(f"{where}: {error}") from None
     return Piece(id_, nanoseconds, where, partial(_draw, object_.outline, size, box))
+
+
+def _undefined(object_: coco.CocoObject, where: str) -> str:
+    return f"{where}: has the {object_.lacks}, which the file does not define"
 
 
 def _turned(size: tuple[int, int]) -> tuple[int, int]:

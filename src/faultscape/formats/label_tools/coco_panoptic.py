@@ -128,13 +128,13 @@ def check(path: Path) -> list[str]:
         ("annotations", "image_id"),
     ):
         said += twice(document[name], key, name, path)
+    for image in file.images.values():
+        said += photo_at_fault(path, _text(image.get("file_name")), (image.get("width", 0), image.get("height", 0)))
     for number, row in enumerate(file.annotations):
         where = f"{path}, annotations[{number}]"
         image = _image(file, row)
         if not image:
             said.append(f"{where}: has the image_id {_text(row.get('image_id'))!r}, which no image has")
-        else:
-            said += photo_at_fault(path, _text(image.get("file_name")), (image.get("width", 0), image.get("height", 0)))
         try:
             png = _png(path, row, where)
             segments = _segments(png)

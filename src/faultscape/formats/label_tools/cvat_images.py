@@ -33,6 +33,7 @@ from faultscape.formats.label_tools.named_ids import (
 )
 from faultscape.formats.label_tools.outlines import nested_outlines
 from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
+from faultscape.formats.photos_beside import PhotosBeside
 from faultscape.nouns import Classes
 
 NAME = "annotations.xml"
@@ -113,7 +114,7 @@ def _ids(image: SaidImage, where: str, classes: Classes) -> np.ndarray:
 
 
 def check(path: Path) -> list[str]:
-    """Return what CVAT would refuse of a file, or show otherwise than it is meant, a sentence each with its place; nothing where it takes all."""
+    """Return what CVAT would refuse of a file, or show otherwise than it is meant, a sentence each with its place; nothing where it takes all. Photos are looked for in images/ beside it."""
     try:
         file = parsed(path)
     except LabellingError as error:
@@ -121,7 +122,7 @@ def check(path: Path) -> list[str]:
     found = [] if file.labels else [f"{path}: names no labels in meta; the task must have those of the shapes"]
     stems: dict[tuple[str, str], str] = {}
     numbers: dict[tuple[str, str], str] = {}
-    labels = set(file.labels)
+    labels, photos = set(file.labels), PhotosBeside(path)
     for image in file.images:
         where = f"{path}: image {_short(image.name)}"
         stem = (image.task, os.path.splitext(image.name)[0])
@@ -137,6 +138,7 @@ def check(path: Path) -> list[str]:
             found.append(f"{where} has the id {image.number[:20]!r} of {_short(numbers[image.task, image.number])}")
         stems.setdefault(stem, image.name)
         numbers.setdefault((image.task, image.number), image.name)
+        found += photos.faults(image.name, *([image.size] if image.size else []))
         try:
             with decoding(where, LabellingError):
                 found += _of_image(image, labels, where)

@@ -39,6 +39,7 @@ from faultscape.formats.label_tools.named_ids import (
     voc_colours,
 )
 from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
+from faultscape.formats.photos_beside import PhotosBeside
 from faultscape.nouns import Classes
 
 NAME = "cvat-masks.zip"
@@ -138,7 +139,7 @@ def check(path: Path) -> list[str]:
             pair = " and ".join(repr(labelmap.names[labelmap.places[k]][:80]) for k in (first, second))
             found.append(f"{path}: {LABELMAP} gives {pair} one colour, {_unpacked(int(labelmap.packed[first]))}")
     masks, objects, photos = (_pictures(archive, where) for where in (_CLASSES, _OBJECTS, _PHOTOS))
-    times = Counter(listed)
+    times, beside = Counter(listed), PhotosBeside(path)
     found += [f"{path}: {name[:200]!r} is listed twice" for name, count in times.items() if count > 1]
     found += [f"{path}: {name[:200]!r} is listed and has no {_CLASSES}{name[:200]}.png" for name in times if name not in masks]
     found += [
@@ -148,17 +149,19 @@ def check(path: Path) -> list[str]:
     for name, file in masks.items():
         try:
             with decoding(f"{path}: {file[:200]}", LabellingError):
-                found += _of_image(archive, labelmap, file, objects.get(name), photos.get(name), path)
+                found += _of_image(archive, labelmap, file, objects.get(name), photos.get(name), path, beside)
         except LabellingError as error:
             found.append(str(error))
     return found
 
 
-def _of_image(archive: Archive, labelmap: LabelMap, file: str, instances: str | None, photo: str | None, path: Path) -> list[str]:
+def _of_image(
+    archive: Archive, labelmap: LabelMap, file: str, instances: str | None, photo: str | None, path: Path, beside: PhotosBeside
+) -> list[str]:
     """Return what is wrong with the masks of one image."""
     where = f"{path}: {file[:200]}"
     places = _decoded(archive, file, where, labelmap)
-    found = []
+    found = beside.faults(file[len(_CLASSES) :], (places.shape[1], places.shape[0])) if photo is None else []
     if photo is not None and (size := _size(archive, photo, f"{path}: {photo[:200]}")) != places.shape[::-1]:
         found.append(f"{where}: is {places.shape[1]} x {places.shape[0]} pixels, its photo {size[0]} x {size[1]}")
     if instances is None:

@@ -33,11 +33,13 @@ from faultscape.formats.label_tools.studio.tasks import (
     head_of,
     image_of,
     load,
+    local_photo,
     read_config,
     said_of,
     task_name,
 )
 from faultscape.formats.label_tools.tool_labels import DrawnImage, ToolLabel
+from faultscape.formats.photos_beside import PhotosBeside
 from faultscape.nouns import Classes
 
 _OF_THE_WHOLE = frozenset(  # they say something of the image, or of a shape that stands beside them
@@ -84,7 +86,7 @@ def read(path: Path, *, predictions: bool = False) -> list[ToolLabel]:
 
 
 def check(path: Path) -> list[str]:
-    """Return what Label Studio would refuse or show wrongly of a file of tasks, a sentence each; label_config.xml beside it is looked at where it is there.
+    """Return what Label Studio would refuse or show wrongly of a file of tasks, a sentence each; label_config.xml beside it is looked at where it is there, and so are the photos in images/.
 
     Runs are walked through up to 8 million bytes of a file; of further ones only the number of values is compared with the size.
     """
@@ -95,14 +97,14 @@ def check(path: Path) -> list[str]:
         return [str(error)]
     said: list[str] = []
     seen: set[tuple[str, int]] = set()
-    budget = _LOOKED_THROUGH
+    budget, photos = _LOOKED_THROUGH, PhotosBeside(path)
     for number, task in enumerate(tasks):
         name = f"{path}, {task_name(task, number)}"
         said += _twice(seen, "task", task.get("id"), name)
         data = task.get("data")
         if not isinstance(data, dict) or not image_of(data):
             said.append(f"{name}: its data name no image")
-        brushes = 0
+        brushes, sizes = 0, _sizes([data.get("meta")] if isinstance(data, dict) else [], "width", "height")
         for kind in ("annotation", "prediction"):
             rows = task.get(f"{kind}s")
             for k, row in enumerate(rows if isinstance(rows, list) else ()):
@@ -112,15 +114,24 @@ def check(path: Path) -> list[str]:
                     said.append(f"{place}: has no list `result`")
                     continue
                 said += _twice(seen, kind, row.get("id"), place)
+                sizes += _sizes(results, "original_width", "original_height")
                 brushes = max(brushes, sum(isinstance(r, dict) and AREAS.get(type_of(r)) == "brush" for r in results))
                 for sentence, cost in _faults(results, place, config, budget):
                     said += [sentence] if sentence else []
                     budget -= cost
+        if isinstance(data, dict) and (photo := local_photo(data)):
+            said += photos.faults(photo, *sizes)
         if brushes > _HEAVY:
             said.append(
                 f"{name}: has {brushes} masks of the brush, for which browsers run out of memory; write one mask a class, or bitmasks"
             )
     return said
+
+
+def _sizes(rows: list[Any], *names: str) -> list[tuple[int, int]]:
+    """Return the (width, height) that rows of JSON say under two names, where these are whole numbers."""
+    pairs = [tuple(row.get(name) for name in names) for row in rows if isinstance(row, dict)]
+    return [(wide, tall) for wide, tall in pairs if type(wide) is int and type(tall) is int]
 
 
 def _write(

@@ -24,10 +24,12 @@ from faultscape.formats.label_tools.studio.tasks import (
     dumped,
     head_of,
     load,
+    local_photo,
     read_config,
     said_of,
     task_name,
 )
+from faultscape.formats.photos_beside import PhotosBeside
 
 ANSWERS = ("yes", "no", "unsure")
 CHOICES = ("left", "right", "both good", "both bad", "not sure", "skip")
@@ -145,7 +147,7 @@ def read_pairs(path: Path) -> tuple[list[PairAnswer], list[str]]:
 
 
 def check(path: Path) -> list[str]:
-    """Return what Label Studio would refuse or show wrongly of a file of questions or pairs, a sentence each; label_config.xml beside it is looked at where it is there."""
+    """Return what Label Studio would refuse or show wrongly of a file of questions or pairs, a sentence each; label_config.xml beside it is looked at where it is there, and so are the pictures in images/ or pairs/."""
     try:
         tasks = load(path)
         config = read_config(path.parent / CONFIG) if (path.parent / CONFIG).is_file() else None
@@ -154,6 +156,7 @@ def check(path: Path) -> list[str]:
     said: list[str] = []
     ids: set[int] = set()
     asked: dict[str, str] = {}
+    photos = {False: PhotosBeside(path), True: PhotosBeside(path, "pairs")}
     for number, task in enumerate(tasks):
         where = f"{path}, {task_name(task, number)}"
         if type(id_ := task.get("id")) is int:
@@ -167,6 +170,7 @@ def check(path: Path) -> list[str]:
         pairs = meta.get("ask") == "pairwise"
         addresses = ("left", "right") if pairs else ("image",)
         said += [f"{where}: its data have no address `{a}` of an image" for a in addresses if not isinstance(data.get(a), str)]
+        said += [fault for a in addresses if (photo := local_photo(data, a)) for fault in photos[pairs].faults(photo)]
         if (before := asked.setdefault(json.dumps(meta, sort_keys=True), where)) != where:
             said.append(f"{where}: asks what {before.rpartition(', ')[2]} asks")
         said += [text for text in _lacks(config, path.parent / CONFIG, pairs=pairs) if text not in said]

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,11 +24,11 @@ from faultscape.stages.label.result import AnswersTaken, AnswersWritten
 from faultscape.study.answers.checks import STATES, Checks
 from faultscape.study.answers.choices import WORDS, Choice, Choices
 from faultscape.study.answers.labels import Answer, Answers, Discard
-from faultscape.study.answers.tags import Tag, Tags
+from faultscape.study.answers.tags import Tag, Tags, region_within
 from faultscape.study.folder import existing, local, put
 from faultscape.study.lock import writing
 from faultscape.study.settings import read_settings
-from faultscape.study.tables.corpus import read_ids
+from faultscape.study.tables.corpus import read_columns
 from faultscape.study.tables.logs import Failure, log, read_failures, replace_failures
 
 ENDING = ".jsonl"
@@ -43,10 +43,9 @@ def write_answers(study: str, out: str) -> AnswersWritten:
     if path.suffix.lower() != ENDING:
         raise LabellingError(f"{out}: answers are written as JSON lines; name a file that ends in {ENDING}")
     rows = list(_rows(root))
-    put(
-        path,
-        "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows).encode("utf-8", "surrogateescape"),
-    )
+    if rows:  # else a file that is there may hold what was said in another study
+        text = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
+        put(path, text.encode("utf-8", "surrogateescape"))
     return AnswersWritten(out, tuple(Counter(row["kind"] for row in rows).items()))
 
 
@@ -81,12 +80,12 @@ def read_answers(study: str, source: str) -> AnswersTaken:
     """Take in what people said from JSON lines; LabellingError for a file that holds none. A line that cannot be used is a row of failures.csv, and the others are taken."""
     root, path = existing(study), Path(source)
     with writing(root):
-        settings, ids = read_settings(root), read_ids(root)
+        settings, sizes = read_settings(root), _sizes(root)
         taken, wrong = _Lines(), list[tuple[str, str]]()
         for number, line in enumerate(read_bytes(path, LabellingError, limit=MOST_BYTES).splitlines(), 1):
             if not line.strip():
                 continue
-            image, why = taken.add(line, ids, settings.classes.names, settings.models)
+            image, why = taken.add(line, sizes, settings.classes.names, settings.models)
             if why:
                 wrong.append((image, f"{path.name}, line {number}: {why}"))
         failures = [Failure(_STAGE, path.name, image, why) for image, why in wrong]
@@ -107,6 +106,14 @@ def read_answers(study: str, source: str) -> AnswersTaken:
         failures[0].reason if failures else "",
         taken.repeated,
     )
+
+
+def _sizes(root: Path) -> dict[str, tuple[int, int]]:
+    """Return {image id: (width, height)} of a study."""
+    if not (root / "corpus.parquet").exists():
+        return {}
+    ids, *sides = read_columns(root, ["id", "width", "height"]).to_pydict().values()
+    return dict(zip(ids, zip(*sides, strict=True), strict=True))
 
 
 @dataclass(frozen=True)
@@ -139,7 +146,9 @@ class _Lines:
     def any(self) -> bool:
         return any((self.choices, self.answers, self.discards, self.tags, self.checks))
 
-    def add(self, line: bytes, images: Collection[str], classes: Collection[str], models: Collection[str]) -> tuple[str, str]:
+    def add(
+        self, line: bytes, sizes: Mapping[str, tuple[int, int]], classes: Collection[str], models: Collection[str]
+    ) -> tuple[str, str]:
         """Take one line; returns its image and what is wrong with it, '' where nothing is."""
         try:
             row = json.loads(line)
@@ -147,18 +156,27 @@ class _Lines:
             return "", "is no JSON object"
         if not isinstance(row, dict):
             return "", "is no JSON object"
-        image = row.get("image")
-        if not isinstance(image, str) or image not in images:
+        image, kind = row.get("image", ""), row.get("kind", "")
+        if kind not in _KINDS:
+            return str(image)[:200], f"the kind {str(kind)[:40]!r} is not known; use {', '.join(_KINDS[:-1])} or {_KINDS[-1]}"
+        if "image" in row and (not isinstance(image, str) or image not in sizes):
             return str(image)[:200], f"{str(image)[:80]!r} is no image of the study"
         try:
-            return image, self._take(row, image, classes, models)
+            return image, self._take(row, row["image"], sizes, classes, models)
         except KeyError as error:
             return image, f"a line of kind {str(row.get('kind'))[:20]!r} lacks {error}"
         except (TypeError, ValueError) as error:
             return image, str(error)
 
-    def _take(self, row: dict[str, Any], image: str, classes: Collection[str], models: Collection[str]) -> str:
-        kind = row.get("kind")
+    def _take(
+        self,
+        row: dict[str, Any],
+        image: str,
+        sizes: Mapping[str, tuple[int, int]],
+        classes: Collection[str],
+        models: Collection[str],
+    ) -> str:
+        kind = row["kind"]
         if kind == "choice":
             for model in (row["first"], row["second"]):
                 if model not in models:
@@ -184,13 +202,13 @@ class _Lines:
             who = _word(row, "annotator") if kind == "vote" else ""
             return self._once("discard", Discard(image, reason, who, kind == "keep", **more), self.discards)
         if kind == "tag":
-            about = _text(row, "model"), _text(row, "region")
+            if (model := _text(row, "model")) and model not in models:
+                return f"{model[:80]!r} is no model of the study"
+            about = model, region_within(_text(row, "region"), sizes[image])
             tag = Tag(image, _word(row, "tag"), _word(row, "annotator"), *about, **_more(row, "given", "key", "time"))
             return self._once(kind, tag, self.tags)
-        if kind == "check":
-            self.checks.append(_check(row, image))
-            return ""
-        return f"the kind {str(kind)[:40]!r} is not known; use choice, answer, discard, vote, keep, tag or check"
+        self.checks.append(_check(row, image))
+        return ""
 
     def _once(self, table: str, row: _Kind, rows: list[_Kind]) -> str:
         """Take a row whose key no line before has; returns what is wrong with one that says something else under a key."""
@@ -250,6 +268,7 @@ def _check(row: dict[str, Any], image: str) -> _Check:
     return _Check(*about, tuple(_text(keys, k) for k in range(len(keys))), tuple(_number(times, k) for k in range(len(times))))
 
 
+_KINDS = ("choice", "answer", "discard", "vote", "keep", "tag", "check")
 _TEXT = (str,)
 _CHOICE: dict[str, tuple[type, ...]] = {
     "image": _TEXT, "first": _TEXT, "second": _TEXT, "chosen": _TEXT, "annotator": _TEXT, "first_shown": _TEXT, "second_shown": _TEXT, "left": _TEXT,

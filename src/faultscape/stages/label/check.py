@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+from faultscape.corpus.sources import IMAGE_ENDINGS
 from faultscape.errors import LabellingError, OptionError
+from faultscape.formats.guard import read_bytes
+from faultscape.formats.label_tools.named_masks import MOST_BYTES
+from faultscape.formats.label_tools.studio.tasks import CONFIG
 from faultscape.labelling.catalogue import FORMATS, Format, MaskFormat, QuestionFormat, find_format
 from faultscape.labelling.format_calls import check_file, recognises
 from faultscape.stages.label.result import Checked
@@ -14,7 +19,7 @@ def check(file: str, format: str | None) -> Checked:
     """Return what a tool would say of a file or folder; LabellingError where it is of no format that is known, or cannot be read."""
     path = Path(file)
     if not path.exists():
-        raise LabellingError(f"{file}: there is no such {'file' if path.suffix else 'folder'}")
+        raise LabellingError(f"{file}: there is no such file or folder")
     form = _recognised(path) if format is None else _named(format)
     if isinstance(form, MaskFormat):
         return Checked(file, form.title, tuple(check_file(form, path)))
@@ -37,12 +42,47 @@ def _names() -> list[str]:
 def _recognised(path: Path) -> Format:
     """Return the format that a file, or what lies in a folder, is of."""
     there = _files(path)
-    for form in FORMATS:
-        if not isinstance(form, QuestionFormat) and form.check and any(recognises(form, file) for file in there):
+    known = [form for form in FORMATS if not isinstance(form, QuestionFormat) and form.check]
+    for form in sorted(known, key=lambda form: isinstance(form, MaskFormat)):  # these take damaged JSON for theirs
+        mine = [file for file in there if recognises(form, file)]
+        if mine and isinstance(form, MaskFormat) and all(map(_fault_of_json, mine)):
+            return _of_place(mine[0])
+        if mine:
             return form
     raise LabellingError(
         f"{path}: is of no format of a labelling tool that is known ({', '.join(_names())}); name one with --format"
     )
+
+
+def _fault_of_json(file: Path) -> str:
+    """Return why a file is no JSON, '' where it is."""
+    try:
+        json.loads(read_bytes(file, LabellingError, limit=MOST_BYTES))
+    except (ValueError, RecursionError, MemoryError) as error:
+        return " ".join(str(error).split())[:200] or "it does not fit into memory"
+    except LabellingError:  # cannot be opened, or is too large: the format's own check says so
+        return ""
+    return ""
+
+
+def _of_place(file: Path) -> Format:
+    """Return the format of a damaged file, which its name or what lies beside it tells; LabellingError where they do not."""
+    name = file.stem.lower()
+    beside = {one.name for one in _files(file.parent)}
+    if CONFIG in beside:
+        asked = (word for word in ("pairs", "questions") if name.startswith(word))
+        form = "-".join(["label-studio", *asked])
+    elif "panoptic" in name:
+        form = "coco-panoptic"
+    elif "instances" in name:
+        form = "coco"
+    elif any(f"{file.stem}{ending}" in beside for ending in IMAGE_ENDINGS):
+        form = "labelme"
+    else:
+        raise LabellingError(
+            f"{file}: is no readable JSON ({_fault_of_json(file)}); if you know its format, name it with --format"
+        )
+    return _named(form)
 
 
 def _files(path: Path) -> list[Path]:

@@ -105,7 +105,7 @@ def import_labels(
     file, column = questions.part_of(source) if classifies else (source, "")
     if not Path(file).exists():
         more = "; labels are read from folders of this machine; copy them here first" if is_address(source) else ""
-        raise LabellingError(f"{file}: there is no such {'file' if Path(file).suffix else 'folder'}{more}")
+        raise LabellingError(f"{file}: there is no such file or folder{more}")
     if (Path(source) / "study.toml").is_file():
         raise LabellingError(f"{source}: is a study, and no labels; name {_EXPECTED[classifies]}")
     if not classifies and Path(source).is_file() and is_id_list(source):
@@ -142,5 +142,9 @@ def _of_tool(
 
 
 def import_masks(root: Path, source: Path, truth: str, kept: Path, called: str) -> Imported:
-    """Take in the masks of one person from a file or a folder as a truth of theirs, whomever the file names, ``called`` so in place of the path ``kept``; errors as `import_labels`."""
-    return masks.import_(root, ImportOptions(str(source), truth, of_one=True, kept=str(kept), called=called), None)
+    """Take in the masks of one person from a file or a folder as a truth of theirs, whomever the file names, ``called`` so in place of the path ``kept``; errors as `import_labels`.
+
+    Whoever draws is told nothing of models; what is wrong with each label stands in failures.csv, which the page lists.
+    """
+    options = ImportOptions(str(source), truth, of_one=True, kept=str(kept), called=called)
+    return replace(masks.import_(root, options, None), first="", copies=())

@@ -11,15 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from faultscape.classes.class_lists import table
 from faultscape.corpus.photos import read_photo
 from faultscape.errors import ImageError, LabellingError, OptionError
 from faultscape.formats import png
 from faultscape.formats.label_tools.tool_labels import DrawnImage
 from faultscape.labelling.catalogue import FORMATS, BundleFormat, MaskFormat
 from faultscape.labelling.format_calls import places_of, prepared_files, write_bundle, write_label
-from faultscape.maps import runs
-from faultscape.maps.resize import nearest
 from faultscape.progress import progress
 from faultscape.stages import evidence
 from faultscape.stages.evidence import current
@@ -27,6 +24,7 @@ from faultscape.stages.label.mask_files import readers
 from faultscape.stages.label.options import ExportOptions
 from faultscape.stages.label.result import Exported, import_line
 from faultscape.stages.label.tool_files import bundles, read_bundles
+from faultscape.stages.model_copies import map_at_photo_size
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import make_folder, put
 from faultscape.study.settings import Settings, read_settings
@@ -142,11 +140,7 @@ class Export:
         if model is None:
             return None
         code = label_maps.read_maps(label_maps.predictions(self.root, model), image.shard).get(image.id)
-        if code is None:
-            return None
-        classes = self.settings.class_list
-        ids = np.array([*classes.ids, classes.void[0] if classes.void else 0], np.uint16)
-        return ids[nearest(runs.decode(code, table(classes, self.settings.models[model].labels)), (image.width, image.height))]
+        return None if code is None else map_at_photo_size(code, self.settings, model, image)
 
     def differing(self, images: Sequence[Image]) -> tuple[int, int]:
         """Return how many pixels of the outlines that were written differ from the maps that they are of, and of how many."""

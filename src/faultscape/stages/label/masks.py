@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
+import numpy as np
+
 from faultscape.errors import LabellingError, LabelMapError, OptionError, counted
 from faultscape.labelling import discards
 from faultscape.labelling.catalogue import FORMATS, BundleFormat, MaskFormat
@@ -19,6 +21,7 @@ from faultscape.stages.label.mask_files import Reader, readers
 from faultscape.stages.label.options import ImportOptions
 from faultscape.stages.label.result import Imported
 from faultscape.stages.label.tool_files import bundles, read_bundles, truth_of
+from faultscape.stages.model_copies import Copies
 from faultscape.study.answers.labels import Answers
 from faultscape.study.folder import refuse_twin
 from faultscape.study.lock import writing
@@ -85,7 +88,11 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
             refuse_twin(name, evidence.truths(root), "truth")
             if name in settings.models:
                 raise OptionError(f"{name!r} is the name of a model; give the truth another with --truth NAME")
-        kept = {name: keep_labels(root, name, labels.get(who, {}), images, options.named) for who, name in names.items()}
+        copies = {name: Copies(root, settings, len(labels.get(who, {}))) for who, name in names.items()}
+        kept = {
+            name: keep_labels(root, name, labels.get(who, {}), images, options.named, copies[name].look)
+            for who, name in names.items()
+        }
         discarded = Answers(root).discard(thrown, options.named(source)) if thrown else 0
         for who, name in names.items():
             earlier = [
@@ -108,7 +115,9 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
             )
             print(f"{counted(one.replaced, 'image')} had a label in truth {name!r}, which is replaced{more}")
     several = tuple((name, one.new + one.replaced) for name, one in kept.items()) if len(kept) > 1 else ()
-    return Imported(truth if several else next(iter(kept)), new, replaced, discarded, len(failures), several)
+    first = failures[0].reason if failures else ""
+    same = tuple(f"{f'truth {name}: ' if several else ''}{said}" for name, one in copies.items() if (said := one.said()))
+    return Imported(truth if several else next(iter(kept)), new, replaced, discarded, len(failures), several, first, same)
 
 
 class Kept:
@@ -120,9 +129,14 @@ class Kept:
 
 
 def keep_labels(
-    root: Path, truth: str, read: Mapping[str, Reader], images: list[Image], named: Callable[[str], str] = str
+    root: Path,
+    truth: str,
+    read: Mapping[str, Reader],
+    images: list[Image],
+    named: Callable[[str], str] = str,
+    look: Callable[[Image, np.ndarray], None] | None = None,
 ) -> Kept:
-    """Put the labels of one truth, image by image; what cannot be read is left out and counted, with the files as they are to be ``named``."""
+    """Put the labels of one truth, image by image, each of which may be given a ``look``; what cannot be read is left out and counted, with the files as they are to be ``named``."""
     where, out = label_maps.truth(root, truth), Kept()
     stored = read_manifest(where)
 
@@ -144,10 +158,15 @@ def keep_labels(
                     out.failures.append(Failure("label", truth, image.id, named(str(error))))
                     tick(1)
                     continue
+                if look is not None:
+                    look(image, label_map)
                 out.replaced += image.id in held
                 out.new += image.id not in held
                 now = StoredMap(image.id, runs.encode(label_map))
-                if (before := held.get(image.id, now)).runs != now.runs:
+                before = held.get(image.id, now)
+                if before.runs != now.runs and np.array_equal(runs.decode(before.runs), label_map):
+                    now = before  # the same numbers, in other bytes: 8 bits wide and 16
+                elif before.runs != now.runs:
                     other.append(before)
                 held[image.id] = now
                 tick(1)

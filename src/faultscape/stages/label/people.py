@@ -22,7 +22,8 @@ def invite_somebody(study: str, name: str, *, organiser: bool) -> Invited:
         people = Annotators(root)
         known = next((one for one in people.everybody() if one.name == name), None)
         if known is not None:
-            return Invited(name, known.pseudonym, people.new_token(known.pseudonym, ORGANISER if organiser else known.role))
+            token = people.new_token(known.pseudonym, ORGANISER if organiser else known.role)
+            return Invited(name, known.pseudonym, token, again=True)
         made, token = people.invite(name, ORGANISER if organiser else ANNOTATOR)
         log(root, "label invite", pseudonym=made.pseudonym)
     return Invited(name, made.pseudonym, token)

@@ -65,7 +65,7 @@ class Exported:
 
 @dataclass(frozen=True)
 class Imported:
-    """What `label import` took in."""
+    """What `label import` took in; ``first`` says why the first label that was not usable is not, ``copies`` which model's maps most of the labels are, pixel by pixel."""
 
     truth: str
     new: int
@@ -73,6 +73,8 @@ class Imported:
     discarded: int
     failures: int
     several: tuple[tuple[str, int], ...] = ()  # (truth, labels) of each annotator, where a tool names some
+    first: str = ""
+    copies: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         each = f"\n{', '.join(f'{truth}: {number}' for truth, number in self.several)}" if self.several else ""
@@ -83,7 +85,9 @@ class Imported:
             f"{self.failures} not usable (failures.csv)" if self.failures else "",
         ]
         of = f"{len(self.several)} annotators" if self.several else f"truth {self.truth}"
-        return f"{of}: {', '.join(filter(None, parts)) or 'nothing new'}{each}"
+        why = f"; the first: {self.first}" if self.first else ""
+        same = "".join(f"\n{line}" for line in self.copies)
+        return f"{of}: {', '.join(filter(None, parts)) or 'nothing new'}{why}{each}{same}"
 
 
 @dataclass(frozen=True)
@@ -152,6 +156,11 @@ class Checked:
     format: str
     problems: tuple[str, ...]
 
+    @property
+    def exit_status(self) -> int:
+        """What the command line ends with, so that a script knows."""
+        return 1 if self.problems else 0
+
     def __repr__(self) -> str:
         if not self.problems:
             return f"{self.path}: {self.format} will take it"
@@ -163,13 +172,13 @@ class Checked:
 
 @dataclass(frozen=True)
 class AnswersWritten:
-    """What `label answers` wrote."""
+    """What `label answers` wrote: how many of each kind; nothing where nobody said anything."""
 
     path: str
     kinds: tuple[tuple[str, int], ...]
 
     def __repr__(self) -> str:
-        return f"{self.path}: {_counts(self.kinds) or 'nobody has said anything yet'}"
+        return f"{self.path}: {_counts(self.kinds) or 'nobody has said anything yet, so no file was written'}"
 
 
 @dataclass(frozen=True)
@@ -219,14 +228,16 @@ class ChecksTaken:
 
 @dataclass(frozen=True)
 class Invited:
-    """Whom `label invite` invited: the link's path and token, which is shown this once."""
+    """Whom `label invite` invited: the link's path and token, which is shown this once; ``again`` where it replaces an earlier link."""
 
     name: str
     pseudonym: str
     token: str
+    again: bool = False
 
     def __repr__(self) -> str:
-        return f"{self.name} ({self.pseudonym}) comes in at ADDRESS/join/{self.token}, ADDRESS being what `faultscape label serve` prints; the link is shown this once"
+        earlier = ", and the earlier link no longer works" if self.again else ""
+        return f"{self.name} ({self.pseudonym}) comes in at ADDRESS/join/{self.token}, ADDRESS being what `faultscape label serve` prints; the link is shown this once{earlier}"
 
 
 @dataclass(frozen=True)

@@ -116,5 +116,6 @@ def _way_in(study: str, held: Annotators, address: str) -> str:
     """Return how the first organiser comes in, who is made where there is none: a link that they have stays as it is, since another would put them out."""
     first = next((one.name or one.pseudonym for one in held.everybody() if one.role == ORGANISER), None)
     if first is None:
-        return f"come in as the organiser, and invite others, at {address}join/{held.invite('organiser', ORGANISER)[1]}"
-    return f"the organiser {first} comes in by the earlier link; for a new one: faultscape label invite {quote(study)} {quote(first)}"
+        return f"come in as the organiser, and invite others, at {address}join/{held.invite(ORGANISER, ORGANISER)[1]}"
+    who = "the organiser" if first == ORGANISER else f"the organiser {first}"
+    return f"{who} comes in by the earlier link; for a new one: faultscape label invite {quote(study)} {quote(first)}"

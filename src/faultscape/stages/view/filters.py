@@ -100,9 +100,12 @@ def read_query(pairs: Iterable[tuple[str, str]]) -> ImageQuery:
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0])
-        raise OptionError(
-            f"{KEYS.get(name, name)}={given.get(name)!s:.80}: {first['msg'][:1].lower()}{first['msg'][1:]}"
-        ) from None
+        value, said = f"{given.get(name)!s:.80}", f"{first['msg'][:1].lower()}{first['msg'][1:]}"
+        if first["type"] == "literal_error":
+            allowed = str(first.get("ctx", {}).get("expected", "")).replace(" or ", ", ").split(", ")
+            words = [word for one in allowed if (word := one.strip("'"))]
+            said = f"use {', '.join(words[:-1])} or {words[-1]}.{closest(value, words)}".rstrip(".")
+        raise OptionError(f"{KEYS.get(name, name)}={value}: {said}") from None
 
 
 def check(query: ImageQuery, columns: Columns, models: Sequence[str], classes: Classes) -> None:

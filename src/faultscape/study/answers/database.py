@@ -74,12 +74,14 @@ class Database:
     @contextmanager
     def connection(self, doing: str) -> Iterator[sa.Connection]:
         """Yield a connection in a transaction, committed at the end; StudyError says what it was for (``doing``) where it fails."""
-        from sqlalchemy.exc import SQLAlchemyError
+        from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
         try:
             with self._engine.begin() as connection:
                 yield connection
         except (SQLAlchemyError, sqlite3.Error, OSError, UnicodeError) as error:
+            if self._settings.url and isinstance(error, OperationalError) and error.statement is None:  # nothing was sent yet
+                raise StudyError(f"the database {self.place} cannot be reached: {_said(error)}") from None
             raise StudyError(f"cannot {doing} {self.place}: {_reason(error)}") from None
         finally:
             if not self._open:
@@ -314,5 +316,9 @@ def _without_password(url: str) -> str:
 
 def _reason(error: Exception) -> str:
     """Return why a database fails, in one line and without what was sent to it."""
-    cause = getattr(error, "orig", None) or error
-    return f"{type(error).__name__}: {str(cause).strip().splitlines()[0] if str(cause).strip() else ''}".rstrip(": ")
+    return f"{type(error).__name__}: {_said(error)}".rstrip(": ")
+
+
+def _said(error: Exception) -> str:
+    """Return the first line of what a database's library says."""
+    return next(iter(str(getattr(error, "orig", None) or error).strip().splitlines()), "")

@@ -5,6 +5,7 @@ Conventions: ``region`` is '' for the whole image, else `X,Y,WIDTH,HEIGHT` in pi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from faultscape.study.answers.new_rows import new_rows
 from faultscape.study.answers.renames import chains
 from faultscape.study.answers.schema import RENAMED, TAGS
 
+_REGION = re.compile(r"([0-9]{1,6}),([0-9]{1,6}),([0-9]{1,6}),([0-9]{1,6})")
 _COLUMNS = ("image", "region", "model", "tag", "given", "annotator", "key", "time")
 
 
@@ -34,6 +36,23 @@ class Tag:
     def place(self) -> tuple[str, ...]:
         """Who gave which tag to what."""
         return self.image, self.region, self.model, self.tag, self.annotator
+
+
+def region_within(text: str, size: tuple[int, int]) -> str:
+    """Return a region of a photo of (width, height) as it is kept; ValueError for one that is none, or that leaves the photo. No region leaves a photo of 0 x 0 pixels: its size is not known.
+
+    >>> region_within(" 1,02,3,4", (9, 9)), region_within("", (9, 9))
+    ('1,2,3,4', '')
+    """
+    if not text:
+        return ""
+    found = _REGION.fullmatch(text.strip())
+    x, y, wide, tall = map(int, found.groups()) if found else (0, 0, 0, 0)
+    known = size != (0, 0)
+    if not wide or not tall or (known and (x + wide > size[0] or y + tall > size[1])):
+        within = f" within the photo, {size[0]} x {size[1]} pixels" if known else " in pixels of the photo"
+        raise ValueError(f"a region is X,Y,WIDTH,HEIGHT{within}; got {text[:40]!r}")
+    return f"{x},{y},{wide},{tall}"
 
 
 class Tags:

@@ -128,6 +128,16 @@ def image_of(data: dict[str, Any], key: str = "image") -> str:
     return path_of(texts[0]) if texts else ""
 
 
+def local_photo(data: dict[str, Any], key: str = "image") -> str:
+    """Return the path of a task's photo below the root of Label Studio's local storage, '' where its address leads elsewhere.
+
+    >>> local_photo({"image": "/data/local-files/?d=images/a%20b.png"}), local_photo({"image": "https://example.org/a.png"})
+    ('images/a b.png', '')
+    """
+    text = data.get(key)
+    return path_of(text) if isinstance(text, str) and _LOCAL in text else ""
+
+
 def path_of(text: str) -> str:
     """Return the path within an address of Label Studio, of a store or of the web; other texts as they are."""
     try:

@@ -58,7 +58,9 @@ def join_labels(study: str, options: ConsensusOptions) -> Consensus:
         (names[a], names[b], float(agreement.miou[a, b]), int(agreement.images[a, b]))
         for a, b in combinations(range(len(names)), 2)
     )
-    return Consensus(options.truth, names, kept.new, kept.replaced, alone, len(kept.failures), discuss, pairs, options.least)
+    wrong = kept.failures
+    first = wrong[0].reason if wrong else ""
+    return Consensus(options.truth, names, kept.new, kept.replaced, alone, len(wrong), discuss, pairs, options.least, first)
 
 
 def _check(root: Path, settings: Settings, names: Sequence[str], options: ConsensusOptions) -> None:

@@ -52,7 +52,7 @@ class SessionsExported:
 
 @dataclass(frozen=True)
 class Taken:
-    """What came in of one annotator: added and replaced labels, how many could not be used, sessions begun of how many, and of training images (image, mIoU with the known label)."""
+    """What came in of one annotator: added and replaced labels, how many could not be used, sessions begun of how many, and of training images (image, mIoU with the known label); ``first`` says why the first that could not be used cannot."""
 
     annotator: str
     truth: str
@@ -63,6 +63,7 @@ class Taken:
     sessions: int
     training: tuple[tuple[str, float], ...] = ()
     mean: float = float("nan")
+    first: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def _lines(one: Taken) -> list[str]:
     parts = [
         f"{counted(one.new, 'image')} added" if one.new else "",
         f"{one.replaced} replaced" if one.replaced else "",
-        f"{one.failures} not usable (failures.csv)" if one.failures else "",
+        f"{one.failures} not usable (failures.csv; the first: {one.first})" if one.failures else "",
     ]
     begun = f"; {one.begun} of {counted(one.sessions, 'session')} begun" if one.begun < one.sessions else ""
     lines = [f"{one.annotator}, truth {one.truth}: {', '.join(filter(None, parts)) or 'nothing new'}{begun}"]
@@ -93,7 +94,7 @@ def _lines(one: Taken) -> list[str]:
 
 @dataclass(frozen=True)
 class Consensus:
-    """What `label consensus` wrote: labels added and replaced, images that too few labelled, how many could not be joined, the images to discuss as (image, share of disputed pixels, mean mIoU of each two), and (one, other, mIoU, images in common) of each two annotators."""
+    """What `label consensus` wrote: labels added and replaced, images that too few labelled, how many could not be joined, the images to discuss as (image, share of disputed pixels, mean mIoU of each two), and (one, other, mIoU, images in common) of each two annotators; ``first`` says why the first that could not be joined cannot."""
 
     truth: str
     of: tuple[str, ...]
@@ -104,12 +105,13 @@ class Consensus:
     discuss: tuple[tuple[str, float, float], ...]
     pairs: tuple[tuple[str, str, float, int], ...]
     least: int = 2
+    first: str = ""
 
     def __repr__(self) -> str:
         parts = [
             f"{counted(self.new, 'image')} added" if self.new else "",
             f"{self.replaced} replaced" if self.replaced else "",
-            f"{self.failures} not usable (failures.csv)" if self.failures else "",
+            f"{self.failures} not usable (failures.csv; the first: {self.first})" if self.failures else "",
             f"{counted(self.alone, 'image')} left out, which fewer than {self.least} labelled" if self.alone else "",
         ]
         lines = [f"truth {self.truth}, by vote of {', '.join(self.of)}: {', '.join(filter(None, parts)) or 'nothing new'}"]

@@ -49,6 +49,8 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
                 first = first or error
                 print(f"{where}: left out: {error}")
                 continue
+            for line in found.copies:
+                print(f"{where}: {line}")
             drawn = found.new + found.replaced + found.failures
             one = replace(
                 one,
@@ -56,6 +58,7 @@ def import_(root: Path, options: ImportOptions, form: MaskFormat | BundleFormat 
                 replaced=one.replaced + found.replaced,
                 failures=one.failures + found.failures,
                 begun=one.begun + bool(drawn),
+                first=one.first or found.first,
             )
         if TRAINING in names and (folder / who / TRAINING).is_dir():
             training, mean = _compared(root, folder / who / TRAINING, options, form)

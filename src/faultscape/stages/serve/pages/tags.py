@@ -5,7 +5,6 @@ Conventions: only organisers tag, since they see which model is which. A tag tha
 
 from __future__ import annotations
 
-import re
 import secrets
 from typing import Any
 from urllib.parse import urlencode
@@ -19,7 +18,7 @@ from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import Gate
 from faultscape.stages.serve.pictures import WAYS, overlay, read_map
 from faultscape.study.answers.annotators import Annotator
-from faultscape.study.answers.tags import Tag, Tags
+from faultscape.study.answers.tags import Tag, Tags, region_within
 from faultscape.study.parts import read_manifest
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name
@@ -28,8 +27,6 @@ from faultscape.web.bodies import form_body
 from faultscape.web.overlays import colour_words
 from faultscape.web.photos import Pictures
 from faultscape.web.words import plain_text
-
-_REGION = re.compile(r"(\d{1,6}),(\d{1,6}),(\d{1,6}),(\d{1,6})")
 
 
 def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> APIRouter:
@@ -120,10 +117,7 @@ def _model(campaign: Campaign, name: str) -> str:
 
 def _region(text: str, image: Image) -> str:
     """Return a region within the photo as it is kept; OptionError for another."""
-    if not text:
-        return ""
-    found = _REGION.fullmatch(text.strip())
-    x, y, wide, tall = map(int, found.groups()) if found else (0, 0, 0, 0)
-    if not found or not wide or not tall or x + wide > image.width or y + tall > image.height:
-        raise OptionError(f"a region is X,Y,WIDTH,HEIGHT within the photo, {image.width} x {image.height} pixels")
-    return f"{x},{y},{wide},{tall}"
+    try:
+        return region_within(text, (image.width, image.height))
+    except ValueError as error:
+        raise OptionError(str(error)) from None
