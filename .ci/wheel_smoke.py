@@ -19,7 +19,7 @@ assert "collect" in words, words
 htmx = Path(fs.__file__).parent / "reporting" / "templates" / "app" / "htmx.min.js"
 assert htmx.stat().st_size > 10_000, "the wheel has no htmx"
 with tempfile.TemporaryDirectory() as folder:
-    made = fs.demo(str(Path(folder) / "study"), scenes=24)
+    made = fs.demo(str(Path(folder) / "study"), scenes=8)
     assert len(made.drawn.models) == 5, made
     assert (Path(folder) / "study" / "report.html").stat().st_size > 10_000
     measured = fs.measure(str(Path(folder) / "study"), resamples=20)
