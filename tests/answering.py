@@ -105,6 +105,7 @@ def running(app: Any, listener: Any) -> Iterator[str]:
 def enter(page: Any, url: str, name: str = "ann") -> None:
     """Come in by name, and wait for the first item."""
     page.goto(url)
+    page.wait_for_selector("input:focus")  # else the first letter may be lost
     page.keyboard.type(name)
     page.keyboard.press("Enter")
     page.wait_for_selector("#work:not([hidden])[data-item]")

@@ -56,6 +56,21 @@ def test_an_answer_that_arrived_unheard_is_taken_back(page: Any, duels: Asked, s
     assert {key for row in tries[0] for key in row} == {"key", "id", "repeat", "chosen", "seconds", "shown"}
 
 
+def test_an_answer_on_a_connection_that_died_is_sent_on_another(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
+    held, dead = serve(duels), list[Any]()
+    page.add_init_script("const wait = AbortSignal.timeout; AbortSignal.timeout = (time) => wait.call(AbortSignal, time / 40);")
+
+    def swallow(route: Any) -> None:  # nothing comes back, not even an error
+        dead.append(route)
+
+    enter(page, held.url)
+    page.route("**/api/answers", swallow, times=1)
+    answer(page, "3")
+    all_sent(page)
+    assert len(dead) == 1
+    assert [said for *_, said in rows(held)] == ["both good"]
+
+
 def test_taking_back_what_never_arrived_does_no_harm(page: Any, duels: Asked, serve: Callable[..., Serving]) -> None:
     held = serve(duels)
     enter(page, held.url)

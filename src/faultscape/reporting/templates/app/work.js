@@ -6,7 +6,7 @@
   if (!work) return;
   const { token, task, user, store } = work.dataset;
   const choices = task === "choices";
-  const AHEAD = 5, MOST = 20, WAIT = [500, 1000, 2000, 5000, 10000], LATER = 30000, FEW = 4; // items, answers, milliseconds, classes that a question names
+  const AHEAD = 5, MOST = 20, WAIT = [500, 1000, 2000, 5000, 10000], LATER = 30000, PATIENCE = 20000, FEW = 4; // items, answers, milliseconds, classes that a question names
   const say = (words) => { $("said").textContent = words; };
   const show = (id, yes) => { $(id).hidden = !yes; };
 
@@ -24,6 +24,7 @@
   };
   const waiting = () => memory || queue();
   let sending = false, failed = 0, timer = 0, unwilling = false; // the server refuses all, and says why
+  const in_time = () => AbortSignal.timeout?.(PATIENCE); // a connection that died says nothing for minutes; asking again does no harm
   const locked = (act) => navigator.locks ? navigator.locks.request(place, act) : act();
   const send = async () => {
     if (sending || !waiting().length) return;
@@ -35,7 +36,7 @@
           const rows = waiting().slice(0, MOST), keys = new Set(rows.map((row) => row.key));
           keep(waiting().map((row) => (keys.has(row.key) ? { ...row, tried: true } : row))); // from now on the server may have it, whatever is heard of it
           const answer = await fetch("/api/answers", {
-            method: "POST", headers: { "content-type": "application/json", "x-faultscape": token }, body: JSON.stringify({ task, answers: rows.map(({ tried, ...row }) => row) }),
+            method: "POST", headers: { "content-type": "application/json", "x-faultscape": token }, body: JSON.stringify({ task, answers: rows.map(({ tried, ...row }) => row) }), signal: in_time(),
           });
           if (!answer.ok) {
             unwilling = lasting(answer);
@@ -93,7 +94,7 @@
     let wait = 0;
     const before = said, unheard = waiting().filter((row) => !row.undo).length, taken_back = waiting().length - unheard;
     try {
-      const answer = await fetch("/api/items?" + new URLSearchParams({ task, number: AHEAD - ahead.length, have: have.join(",") }), { headers: { "x-faultscape": token } });
+      const answer = await fetch("/api/items?" + new URLSearchParams({ task, number: AHEAD - ahead.length, have: have.join(",") }), { headers: { "x-faultscape": token }, signal: in_time() });
       if (answer.status === 401) { location.href = "/"; return; }
       if (!answer.ok) throw new Error(lasting(answer) ? (await answer.json()).words : "");
       const found = await answer.json();
