@@ -7,7 +7,7 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
-os.environ["FAULTSCAPE_NUMBA"] = "0"  # the tests compile the kernels; here their plain twins do, in a tenth of the time
+os.environ["FAULTSCAPE_NUMBA"] = "0"  # the tests compile and try the kernels; here their plain twins do
 
 import faultscape as fs
 

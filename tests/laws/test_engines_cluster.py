@@ -292,7 +292,7 @@ def test_killed_workers_and_a_killed_driver_on_a_cluster_cost_nothing_but_time(
         *study.glob(".made-predict*"),
     ]  # what counts, and what was made and did not enter yet
     done = len({checksum for file in files for checksum in re.findall(r'"sha256": "([0-9a-f]{64})"', file.read_text())})
-    assert 6 <= done < 2 * IMAGES
+    assert 12 <= done < 2 * IMAGES
     log = line.end(line.start(study, "ray", cluster.address, "predict"))
     assert len(calls_of(log)) == 2 * IMAGES - done  # neither is done again
     assert made.bytes_under(study, "predictions") == {k: v for k, v in expected.items() if k.startswith("predictions")}

@@ -75,12 +75,12 @@ def expected(corpus: made.Corpus, tmp_path_factory: pytest.TempPathFactory) -> d
 
 
 def test_processes_write_the_same_bytes(corpus: made.Corpus, expected: dict[str, bytes], tmp_path: Path) -> None:
-    assert run(corpus, tmp_path, "processes", 2) == expected
+    assert run(corpus, tmp_path, "processes", 5) == expected  # more workers than calls
 
 
 def test_any_kill_and_restart_give_the_same_bytes(corpus: made.Corpus, expected: dict[str, bytes], tmp_path: Path) -> None:
     rng = random.Random(0)
-    for _ in range(3):
+    for _ in range(4):
         process = subprocess.Popen(
             words(corpus, tmp_path, "processes", 2), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
         )

@@ -10,6 +10,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
+from fastapi import Request
+from fastapi.responses import Response
 
 from faultscape.classes.class_lists import narrow, table
 from faultscape.corpus.photos import read_photo
@@ -22,11 +24,12 @@ from faultscape.study.settings import Settings
 from faultscape.study.tables import label_maps
 from faultscape.study.tables.corpus import Image, part_name
 from faultscape.web import overlays
-from faultscape.web.app import NotFoundError
-from faultscape.web.photos import shrink
+from faultscape.web.app import NotFoundError, send_picture
+from faultscape.web.photos import Pictures, shrink
 
 LONGEST = 1600
-WAYS = ("fill", "outline", "mark")
+MAP_WAYS = ("fill", "outline")
+WAYS = (*MAP_WAYS, "mark")
 MARK = (255, 0, 160, 255)
 
 
@@ -50,6 +53,19 @@ def read_map(root: Path, settings: Settings, folder: Path, image: Image, model: 
         return runs.decode(code, narrow(table(settings.class_list, labels)))
     except (OSError, StudyError, LabelMapError) as error:
         raise _unseen("map", image, error) from None
+
+
+def send_map(
+    request: Request, pictures: Pictures, root: Path, settings: Settings, folder: Path, image: Image, way: str, model: str | None
+) -> Response:
+    """Return the map of an image in a folder of maps, as `read_map` reads it, filled or as outlines, which a browser keeps until the map is another."""
+    part = read_manifest(folder).get(part_name(image.shard))
+    key = f"map\n{folder.relative_to(root)}\n{image.id}\n{way}\n{part.sha256 if part else ''}"
+
+    def painted() -> tuple[bytes, str]:
+        return overlay(read_map(root, settings, folder, image, model), settings, image, way)
+
+    return send_picture(request, pictures, key, painted)
 
 
 def _refuse_elsewhere(root: Path, folder: Path, image: Image, part: Part | None) -> None:

@@ -113,7 +113,7 @@
       $("waiting").textContent = "Loading …";
     } catch (error) {
       wait = finished ? LATER : 1000;
-      const why = error instanceof TypeError || !error.message ? "The server does not answer." : error.message + ".";
+      const why = error instanceof TypeError || error.name === "TimeoutError" || !error.message ? "The server does not answer." : error.message + ".";
       $("waiting").textContent = why + " What you said is kept in this browser, and this page goes on by itself.";
     }
     loading = false;

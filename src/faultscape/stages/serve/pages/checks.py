@@ -20,12 +20,12 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from faultscape.errors import OptionError
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import Gate, RefusedError
-from faultscape.stages.serve.pictures import LONGEST, overlay, photo, read_map
+from faultscape.stages.serve.pictures import LONGEST, MAP_WAYS, photo, send_map
 from faultscape.study.answers.annotators import ORGANISER, Annotator
 from faultscape.study.answers.checks import COMMENT, KINDS, NOTHING, OPEN, RESOLVED, Check, Checks
 from faultscape.study.parts import read_manifest
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import Image, part_name
+from faultscape.study.tables.corpus import Image
 from faultscape.web.app import NotFoundError, page, send_picture
 from faultscape.web.bodies import form_body
 from faultscape.web.overlays import colour_words
@@ -33,7 +33,6 @@ from faultscape.web.photos import Pictures
 from faultscape.web.words import plain_text
 
 _LONGEST_COMMENT = 1000
-_WAYS = ("fill", "outline")
 
 
 @dataclass(frozen=True)
@@ -138,14 +137,10 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
     def mask(request: Request, number: str, way: str) -> Response:
         who, image = gate.annotator(request), campaign.image_at(number)
         truth = _truth(campaign, who, request.query_params.get("truth", ""))
-        if way not in _WAYS:
+        if way not in MAP_WAYS:
             raise NotFoundError("there is no such picture")
         folder = label_maps.truth(campaign.root, truth)
-        part = read_manifest(folder).get(part_name(image.shard))
-        key = f"mask\n{truth}\n{image.id}\n{way}\n{part.sha256 if part else ''}"
-        return send_picture(
-            request, pictures, key, lambda: overlay(read_map(campaign.root, campaign.settings, folder, image, None), campaign.settings, image, way)
-        )  # fmt: skip
+        return send_map(request, pictures, campaign.root, campaign.settings, folder, image, way, None)
 
     return routes
 

@@ -16,13 +16,12 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from faultscape.errors import OptionError
 from faultscape.stages.serve.campaign import Campaign
 from faultscape.stages.serve.gate import Gate
-from faultscape.stages.serve.pictures import WAYS, overlay, read_map
+from faultscape.stages.serve.pictures import MAP_WAYS, send_map
 from faultscape.study.answers.annotators import Annotator
 from faultscape.study.answers.tags import Tag, Tags, region_within
-from faultscape.study.parts import read_manifest
 from faultscape.study.tables import label_maps
-from faultscape.study.tables.corpus import Image, part_name
-from faultscape.web.app import NotFoundError, page, send_picture
+from faultscape.study.tables.corpus import Image
+from faultscape.web.app import NotFoundError, page
 from faultscape.web.bodies import form_body
 from faultscape.web.overlays import colour_words
 from faultscape.web.photos import Pictures
@@ -87,14 +86,10 @@ def router(campaign: Campaign, gate: Gate, pictures: Pictures, links: Any) -> AP
     def model_map(request: Request, number: str, way: str) -> Response:
         gate.organiser(request)
         image, model = campaign.image_at(number), _model(campaign, request.query_params.get("model", ""))
-        if way not in WAYS or not model:
+        if way not in MAP_WAYS or not model:
             raise NotFoundError("there is no such picture")
         folder = label_maps.predictions(campaign.root, model)
-        part = read_manifest(folder).get(part_name(image.shard))
-        key = f"model\n{model}\n{image.id}\n{way}\n{part.sha256 if part else ''}"
-        return send_picture(
-            request, pictures, key, lambda: overlay(read_map(campaign.root, campaign.settings, folder, image, model), campaign.settings, image, way)
-        )  # fmt: skip
+        return send_map(request, pictures, campaign.root, campaign.settings, folder, image, way, model)
 
     return routes
 
