@@ -214,7 +214,7 @@ def test_damaged_json_is_of_the_tool_that_its_place_shows(tmp_path: Path, name: 
 def test_damaged_json_of_which_nothing_shows_the_tool_is_blamed_on_none(tmp_path: Path) -> None:
     (tmp_path / "export.json").write_text('[{"id": 1, "da')
     with refused(
-        LabellingError, "export.json: is no readable JSON .Unterminated string.*; if you know its format, name it with --format"
+        LabellingError, "export.json: is not valid JSON .Unterminated string.*; if you know its format, name it with --format"
     ):
         fs.label.check(str(tmp_path))
     assert fs.label.check(str(tmp_path), format="labelme").format == "LabelMe"

@@ -195,10 +195,10 @@ def _choices_text(answers: int, images: int, chosen: int, *, labels: bool) -> st
     >>> _choices_text(60, 30, 45, labels=False)
     '60 choices between two models decide 30 of 45 chosen images; intervals redraw images, not people'
     >>> _choices_text(39, 0, 12, labels=True)
-    '39 choices between two models decide no chosen image: those that they are about have a label, which counts instead'
+    '39 choices between two models decide no chosen image: their images have labels, which take precedence'
     """
     said = f"{counted(answers, 'choice')} between two models decide{'s' if answers == 1 else ''}"
     if not images:
-        return f"{said} no chosen image: those that they are about have a label, which counts instead"
+        return f"{said} no chosen image: their images have labels, which take precedence"
     which = f", which {'has' if images == 1 else 'have'} no label" if labels else ""
     return f"{said} {images} of {chosen} chosen images{which}; intervals redraw images, not people"

@@ -79,9 +79,7 @@ def _of_place(file: Path) -> Format:
     elif any(f"{file.stem}{ending}" in beside for ending in IMAGE_ENDINGS):
         form = "labelme"
     else:
-        raise LabellingError(
-            f"{file}: is no readable JSON ({_fault_of_json(file)}); if you know its format, name it with --format"
-        )
+        raise LabellingError(f"{file}: is not valid JSON ({_fault_of_json(file)}); if you know its format, name it with --format")
     return _named(form)
 
 
