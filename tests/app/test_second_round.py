@@ -11,6 +11,10 @@ from markupsafe import escape
 
 pytest.importorskip("fastapi", reason="no fastapi: the extra app is not installed")
 
+import numpy as np
+
+import faultscape as fs
+import made
 import made_entrance
 from faultscape.study.answers.annotators import ANNOTATOR, ORGANISER
 from faultscape.study.answers.checks import NOTHING, Check, Checks
@@ -31,6 +35,18 @@ def found(entrance: Entrance) -> list[Check]:
 
 def act(person: Person, what: str, number: int = 1, **more: str) -> int:
     return person.form("/check/0", truth="labels-eve", act=what, of=str(number), **more).status_code
+
+
+def test_a_mask_that_was_drawn_anew_is_shown_anew(entrance: Entrance, tmp_path: Path) -> None:
+    olga, address = entrance.invited("olga", ORGANISER), "/mask/0/fill?truth=labels-eve"
+    before = olga.get(address)
+    image = entrance.campaign.image_at("0")
+    made.write(tmp_path / "anew" / f"{image.id}.png", np.ones((image.height, image.width), np.uint8))
+    fs.label.import_(str(entrance.root), str(tmp_path / "anew"), truth="labels-eve")
+    after = olga.get(address, headers={"If-None-Match": before.headers["etag"]})
+    assert after.status_code == 200
+    assert after.content != before.content
+    assert olga.get(address, headers={"If-None-Match": after.headers["etag"]}).status_code == 304
 
 
 def test_annotators_see_masks_of_annotators_and_organisers_the_data_sets_own_too(entrance: Entrance) -> None:
